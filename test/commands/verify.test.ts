@@ -578,6 +578,22 @@ describe('--settle', () => {
     expect((await verified(world, ['all.ndjson'])).code).toBe(0);
   });
 
+  it('returns a profile with $incr once that two rejects files have', async () => {
+    const { env } = await serviceOf();
+    const world = makeWorld({ env });
+    const profile = '{"identity":"u","type":"profile","profileData":{"Visits":{"$incr":1}}}';
+    writeFileSync(world.path('a.rejects.ndjson'), rejected(1, 'unknown', profile));
+    writeFileSync(world.path('b.rejects.ndjson'), rejected(1, 'unknown', profile));
+    const files = ['a.rejects.ndjson', 'b.rejects.ndjson'];
+    const { code, lines, summary } = await verified(world, [...files, '--settle']);
+    expect([code, summary.settled]).toEqual([6, { accepted: 0, absent: 1, unknown: 1 }]);
+    expect(lines).toMatchObject([{ stage: 'notSent' }, { stage: 'unknown' }]);
+    const twice = [rejected(1, 'unknown', profile), rejected(2, 'unknown', profile)].join('\n');
+    writeFileSync(world.path('a.rejects.ndjson'), twice);
+    const both = await verified(world, [...files, '--settle']);
+    expect(both.summary.settled).toEqual({ accepted: 0, absent: 2, unknown: 1 });
+  });
+
   it('does not return an event that the service may have stored with other properties', async () => {
     const lying = await startLyingService((records) =>
       records.map((record) => ({ ...record, evtData: { n: 'altered' } })),

@@ -126,6 +126,7 @@ export class UnknownResolution {
   *settle({ verdict, records, untold, differences }: Verdict): Generator<Buffer> {
     // An event that another source also sent has arrived: sending it again would add one more.
     const hasArrived = verdict === 'same' || differences[0]?.verdict === 'extra';
+    const isAgain = repeatsByFile();
     for (const record of records) {
       if (!this.#open.delete(record)) continue;
       if (hasArrived) {
@@ -134,6 +135,13 @@ export class UnknownResolution {
         this.counts.unknown += 1;
         const why = untold[0] ?? 'records without a value to compare';
         yield lineOf(record, 'unknown', `verify could not decide whether it was accepted: ${why}`);
+      } else if (isAgain(record)) {
+        this.counts.unknown += 1;
+        yield lineOf(
+          record,
+          'unknown',
+          'verify did not find it; another rejects file lists it, too',
+        );
       } else {
         this.counts.absent += 1;
         this.absent.push(record.text);
@@ -150,6 +158,20 @@ export class UnknownResolution {
     }
     this.#open.clear();
   }
+}
+
+/** Returns a function that says whether a record was given before, by another rejects file. */
+function repeatsByFile(): (record: SentRecord) => boolean {
+  const given = new Map<string, number>();
+  const ofFile = new Map<string, number>();
+  return ({ source, text }) => {
+    const key = JSON.stringify([source, text]);
+    const count = (ofFile.get(key) ?? 0) + 1;
+    ofFile.set(key, count);
+    if (count <= (given.get(text) ?? 0)) return true;
+    given.set(text, count);
+    return false;
+  };
 }
 
 /** Builds a line of a rejects file with the record and place of the original line. */
