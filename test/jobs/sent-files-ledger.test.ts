@@ -980,6 +980,16 @@ describe('D a growing log', () => {
     ]);
   });
 
+  it('sends no events twice of which --limit sent a part behind a whole input', async () => {
+    const { service, world, run } = await stage();
+    writeFileSync(world.path('a.ndjson'), events(2));
+    writeFileSync(world.path('b.ndjson'), events(3, 10));
+    await run('upload', 'a.ndjson', 'b.ndjson', '--resume', '--limit', '4');
+    const { code, summary } = await run('upload', 'a.ndjson', 'b.ndjson', '--resume');
+    expect([code, summary.alreadySent, summary.accepted]).toEqual([0, 4, 1]);
+    expect(written(service).flat()).toHaveLength(5);
+  });
+
   it('has one event more if its last line grew', async () => {
     const { service, world, run } = await stage();
     writeFileSync(world.path('e.csv'), `identity,ts,n\n${eventCsv(2)}u7,1700000000,1`);

@@ -305,7 +305,9 @@ export class DuplicateProtection {
     if (before > 0 && read === before) return true;
     const finished = new Date(this.#place.context.runtime.now()).toISOString();
     const accepted = result.accepted + result.resumed;
-    const sources = ledgerSources(digests, this.#names(inputs));
+    const names = this.#names(inputs);
+    const sources = ledgerSources(digests, names);
+    const isRead = names.every((_, input) => digests.get(input)?.ended);
     const counts = { read, accepted, rejected, unknown, exitCode };
     try {
       const once = [...kinds];
@@ -316,7 +318,7 @@ export class DuplicateProtection {
         sources,
         ...counts,
         once,
-        ...this.#onceOf(ended),
+        ...this.#onceOf(ended, isRead),
       };
       appendLedger(this.#place.runs, line, { isDamaged: this.#isDamaged });
       if (accepted + unknown === 0) this.#restoreReplaced();
@@ -327,16 +329,15 @@ export class DuplicateProtection {
   }
 
   /** Returns the members of a ledger line about records that are not idempotent; see LedgerEntry. */
-  #onceOf({
-    result,
-    once,
-    before,
-    runsBefore,
-  }: FinishedRun): Pick<LedgerEntry, 'options' | 'remembered' | 'runs'> {
+  #onceOf(
+    { result, once, before, runsBefore }: FinishedRun,
+    isRead: boolean,
+  ): Pick<LedgerEntry, 'options' | 'remembered' | 'runs'> {
     const { options, remembersEvents } = this.#place;
     if (!once.has('event')) return once.size > 0 ? { options } : {};
     const { rejected, unknown, alreadySent, run } = result;
-    const isWhole = rejected + unknown === 0 && alreadySent === before && once.size === 1;
+    const isSent = rejected + unknown === 0 && alreadySent === before && once.size === 1;
+    const isWhole = isRead && isSent; // with a limit, it sent a part of an input that is not in the ledger
     if (!remembersEvents) return { options };
     return { options, remembered: true, ...(isWhole && { runs: [...runsBefore, run] }) };
   }
