@@ -980,6 +980,17 @@ describe('D a growing log', () => {
     ]);
   });
 
+  it('sends no events twice if another input of the same run has changed', async () => {
+    const { service, world, run } = await stage();
+    writeFileSync(world.path('a.ndjson'), events(2));
+    writeFileSync(world.path('b.ndjson'), events(3, 10));
+    await run('upload', 'a.ndjson', 'b.ndjson', '--resume');
+    writeFileSync(world.path('b.ndjson'), events(3, 11)); // rotated: without its first line
+    const { code, summary } = await run('upload', 'a.ndjson', 'b.ndjson', '--resume');
+    expect([code, summary.alreadySent, summary.accepted]).toEqual([0, 4, 1]);
+    expect(written(service).flat()).toHaveLength(6);
+  });
+
   it('sends no events twice of which --limit sent a part behind a whole input', async () => {
     const { service, world, run } = await stage();
     writeFileSync(world.path('a.ndjson'), events(2));
@@ -988,6 +999,23 @@ describe('D a growing log', () => {
     const { code, summary } = await run('upload', 'a.ndjson', 'b.ndjson', '--resume');
     expect([code, summary.alreadySent, summary.accepted]).toEqual([0, 4, 1]);
     expect(written(service).flat()).toHaveLength(5);
+  });
+
+  it('refuses increments that were sent behind events that were not', async () => {
+    const { service, world, run } = await stage();
+    writeFileSync(world.path('a.ndjson'), events(2));
+    writeFileSync(world.path('b.ndjson'), increments(3));
+    await run('upload', 'a.ndjson', '--resume');
+    await run('upload', 'b.ndjson', '--resume');
+    appendFileSync(world.path('a.ndjson'), events(1, 2));
+    const refused = await run('upload', 'a.ndjson', 'b.ndjson', '--resume');
+    expect([refused.code, refused.stderr]).toEqual([
+      8,
+      expect.stringContaining('b.ndjson was sent'),
+    ]);
+    const { code, summary } = await run('upload', 'b.ndjson', 'a.ndjson', '--resume');
+    expect([code, summary.accepted]).toEqual([0, 1]);
+    expect(written(service).flat()).toHaveLength(6);
   });
 
   it('has one event more if its last line grew', async () => {

@@ -208,7 +208,7 @@ async function runConnected(writing: WriteContext, mapper: WatchedMapper): Promi
     ledger = openDuplicateProtection(writing, { ...run, begun }, remembered);
     const resume = request.resume === true || isResumed;
     const sent = await ledger?.sentBefore(inputs, { resume, isKept, read });
-    const [before, runsBefore] = [sent?.entries ?? [], sent?.line.runs ?? []];
+    const [before, runsBefore] = [sent?.entries ?? [], sent?.runs ?? []];
     events = await openEvents(writing, { run: run.id, isResumed, skippedRuns: runsBefore });
     if (!sent && !begun) await refuseOtherOptions(writing, { ledger, events, mapper });
     const earlier = run.kept && replayWrite([...run.kept.entries, ...before]);

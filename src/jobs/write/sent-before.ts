@@ -25,6 +25,8 @@ export interface SentBefore {
   readonly entries: readonly WriteEntry[];
   readonly records: number;
   readonly line: LedgerEntry;
+  /** Runs all of whose events are in the part. */
+  readonly runs: readonly string[];
   /** The input contains nothing else. */
   readonly isAll: boolean;
 }
@@ -64,14 +66,42 @@ export async function sentBefore(
   const some = sent
     .slice(0, isNew < 0 ? sent.length : isNew + 1)
     .filter((one) => one !== undefined);
-  const late = isNew < 0 ? undefined : sent.slice(isNew + 1).find((one) => one !== undefined);
+  const late = isNew < 0 ? [] : sent.slice(isNew + 1).filter((one) => one !== undefined);
   if (!query.resume) throw alreadySent(first, query.words);
   const last = some.at(-1);
   const isExtended = last && !last.isWhole && last.text.endsInLine;
-  if (first.line.runs) return late || isExtended || !last ? undefined : sentOf(some, isNew < 0);
-  if (late) throw sentLate(late, query.words);
-  if (isExtended) throw inputChangedError(last.name, lineExtended);
-  return sentOf(some, isNew < 0);
+  // Events of runs with `runs` are found one by one, too; all other records only by their text.
+  if ([...some, ...late].every(({ line }) => line.runs)) {
+    const maySkip = late.length === 0 && !isExtended && (isNew < 0 || areWholeRuns(some));
+    return maySkip && last ? sentOf(some, isNew < 0) : undefined;
+  }
+  const lost = late.find(({ line }) => !line.runs);
+  if (lost) throw sentLate(lost, query.words);
+  if (isExtended && !last.line.runs) throw inputChangedError(last.name, lineExtended);
+  return sentOf(isExtended ? some.slice(0, -1) : some, isNew < 0);
+}
+
+function areWholeRuns(sent: readonly SentInput[]): boolean {
+  const whole = wholeRuns(sent);
+  return sent.every(({ line, records }) => records === 0 || whole.has(line));
+}
+
+/** Finds the runs all of whose inputs are among these. The others sent events of other inputs, too. */
+function wholeRuns(sent: readonly SentInput[]): ReadonlySet<LedgerEntry> {
+  const found = new Map<LedgerEntry, string[]>();
+  for (const { line, records, text } of sent) {
+    if (records === 0) continue;
+    const texts = found.get(line) ?? [];
+    found.set(line, texts);
+    texts.push(`${text.offset} ${text.hash} ${text.ended?.head}`);
+  }
+  return new Set([...found].filter(isWholeRun).map(([line]) => line));
+}
+
+function isWholeRun([{ sources }, texts]: [LedgerEntry, string[]]): boolean {
+  const own = sources.filter(({ records }) => records > 0);
+  const sentTexts = own.map(({ bytes, digest, head }) => `${bytes} ${digest} ${head}`);
+  return sentTexts.toSorted().join() === texts.toSorted().join();
 }
 
 /** Throws E-ALREADY-SENT if one of `lines` sent the inputs with another division into shards. */
@@ -195,8 +225,11 @@ async function findSentBeyond(
 /** Builds the journal entries of a part that was sent before. */
 function sentOf(sent: readonly SentInput[], isAll: boolean): SentBefore {
   const { line } = sent.at(-1)!;
-  const kinds = line.once.map((of) => ({ kind: 'intent', records: [], of }) as const);
-  return { entries: [settlementOf(sent), ...kinds], records: recordsOf(sent), line, isAll };
+  const once = new Set(sent.flatMap((one) => one.line.once));
+  const kinds = [...once].map((of) => ({ kind: 'intent', records: [], of }) as const);
+  const runs = [...new Set([...wholeRuns(sent)].flatMap((one) => one.runs ?? []))];
+  const entries = [settlementOf(sent), ...kinds];
+  return { entries, records: recordsOf(sent), line, runs, isAll };
 }
 
 /**
