@@ -715,6 +715,24 @@ describe('of a run that stopped,', () => {
     expect(sent).toHaveLength(21);
   });
 
+  it('another time zone is refused, because it gives the rest of the events other times', async () => {
+    const { service, world, run } = await stage();
+    writeFileSync(
+      world.path('e.csv'),
+      `identity,ts\n${'abcdef'.replaceAll(/./g, '$&,2024-06-01T12:00:00\n')}`,
+    );
+    const upload = ['upload', 'e.csv', ...asEvents, '--chunk-size', '2', '--concurrency', '1'];
+    await service.fault({ after: 1, times: 1, answer: { status: 401 } });
+    expect((await run(...upload, '--timezone', 'Europe/Berlin')).code).toBe(4);
+    const { code, stderr } = await run(...upload, '--resume');
+    expect([code, stderr]).toEqual([8, expect.stringMatching(/E-RUN-CHANGED[^]*time zone/)]);
+    expect((await run(...upload, '--timezone', 'Europe/Berlin', '--resume')).code).toBe(0);
+    const times = written<{ ts: number }>(service).flatMap((records) =>
+      records.map(({ ts }) => ts),
+    );
+    expect(new Set(times)).toEqual(new Set([1_717_236_000]));
+  });
+
   it('an input that changed is refused if a request was sent, and none was answered', async () => {
     const { service, world, run } = await stage();
     const runs = path.join(world.stateDir, 'runs');

@@ -139,7 +139,7 @@ function refuseOtherShards(runs: readonly RunFolder[], query: RunQuery, words: W
 
 const otherOptions = ({ path: file, header: { run } }: RunFolder, words: Words): EngagectlError =>
   new EngagectlError('E-RUN-CHANGED', `run ${run} was started with different options`, {
-    why: 'some of them change what is sent, so the parts would not match',
+    why: 'some of them, or the time zone, change what is sent, so the parts would not match',
     fix: `resume it with its own options: ${words.resumeRun(run)}; or restart with ${words.option('fresh')}`,
     resumes: true,
     file,

@@ -444,6 +444,10 @@ async function verifyDigests({ inputs, kind }: WriteContext, earlier: ResumeStat
   if (digest) await inputs.skipPipe(kind.seen ? undefined : watermark, digest);
 }
 
+/** Returns the time zone for the fingerprint: it decides the times of records. UTC is left out, as in earlier versions. */
+const zoneOf = ({ name }: WriteKind, { zone }: Connection): { readonly timezone?: string } =>
+  name !== 'upload' || zone.name === 'UTC' ? {} : { timezone: zone.name };
+
 /** Opens a journaled run for files and for named pipes, whose producer can be run again. */
 async function openRunOf(writing: WriteContext): Promise<OpenRun<WriteEntry>> {
   const { kind, request, context, inputs, connection, rehearsal } = writing;
@@ -462,7 +466,7 @@ async function openRunOf(writing: WriteContext): Promise<OpenRun<WriteEntry>> {
     files: isPiped
       ? [pipeName(request)]
       : request.files.map((file) => path.resolve(context.runtime.cwd, file)),
-    options: fingerprint(kind.fingerprinted),
+    options: fingerprint({ ...kind.fingerprinted, ...zoneOf(kind, connection) }),
     ...(request.shard && { shard: formatShard(request.shard) }),
     resume: request.resume,
     fresh: request.fresh,
