@@ -332,6 +332,20 @@ describe('D non-idempotent records', () => {
     `identity,ts\n${Array.from({ length: count }, (_, n) => `user-${n},1700000000\n`).join('')}`;
   const asEvents = ['--type', 'event', '--event-name', 'Visit', ...small];
   const cutOff: Step = commit(reset());
+  /** A run of e.csv that was killed while the service processed its first request; `after`: its later answers. */
+  const killedInFlight = async (text: string, ...after: Step[]) => {
+    const crash: Step = async (exchange) => {
+      cpSync(world.stateDir, copy, { recursive: true });
+      await accept()(exchange);
+    };
+    const stage = await stages([crash, ...after]);
+    const { world } = stage;
+    const copy = `${world.stateDir}.copy`;
+    writeFileSync(world.path('e.csv'), text);
+    await run(world, ['upload', 'e.csv', ...asEvents]);
+    cpSync(copy, world.stateDir, { recursive: true });
+    return stage;
+  };
 
   it('are reported as unknown, and a resume continues after them', async () => {
     await using stage = await stages(
@@ -349,16 +363,8 @@ describe('D non-idempotent records', () => {
   });
 
   it('are resent with --retry-unknown if a crash left them without an outcome', async () => {
-    const crash: Step = async (exchange) => {
-      cpSync(stage.world.stateDir, copy, { recursive: true });
-      await accept()(exchange);
-    };
-    await using stage = await stages([crash, accept()]);
+    await using stage = await killedInFlight(events(10), accept());
     const { world, server } = stage;
-    writeFileSync(world.path('e.csv'), events(10));
-    const copy = `${world.stateDir}.copy`;
-    await run(world, ['upload', 'e.csv', ...asEvents]);
-    cpSync(copy, world.stateDir, { recursive: true });
     const argv = ['upload', 'e.csv', ...asEvents, '--resume', '--retry-unknown'];
     const { code, summary } = await run(world, argv);
     expect([code, summary.accepted, server.executed.length]).toEqual([0, 10, 2]);
@@ -397,20 +403,12 @@ describe('D non-idempotent records', () => {
   );
 
   it('are all reported once if a crash left them without an outcome, by runs that have some of them', async () => {
-    const crash: Step = async (exchange) => {
-      cpSync(stage.world.stateDir, copy, { recursive: true });
-      await accept()(exchange);
-    };
-    await using stage = await stages([crash, accept()]);
-    const { world, server } = stage;
-    const copy = `${world.stateDir}.copy`;
     const lines = events(11).trimEnd().split('\n');
     const [head] = lines;
-    const old = lines.slice(0, 11);
-    writeFileSync(world.path('e.csv'), `${old.join('\n')}\n`);
-    await run(world, ['upload', 'e.csv', ...asEvents]);
-    cpSync(copy, world.stateDir, { recursive: true });
-    writeFileSync(world.path('old.csv'), `${old.join('\n')}\n`);
+    const old = `${lines.slice(0, 11).join('\n')}\n`;
+    await using stage = await killedInFlight(old, accept());
+    const { world, server } = stage;
+    writeFileSync(world.path('old.csv'), old);
     writeFileSync(world.path('e.csv'), `${[head, ...lines.slice(9)].join('\n')}\n`);
     const figures = async (name: string) => {
       const argv = ['upload', name, ...asEvents, '--resume', '--json'];
@@ -426,32 +424,16 @@ describe('D non-idempotent records', () => {
   });
 
   it('are named as such when their run is pruned', async () => {
-    const crash: Step = async (exchange) => {
-      cpSync(stage.world.stateDir, copy, { recursive: true });
-      await accept()(exchange);
-    };
-    await using stage = await stages([crash]);
+    await using stage = await killedInFlight(events(10));
     const { world } = stage;
-    const copy = `${world.stateDir}.copy`;
-    writeFileSync(world.path('e.csv'), events(10));
-    await run(world, ['upload', 'e.csv', ...asEvents]);
-    cpSync(copy, world.stateDir, { recursive: true });
     const { code, stderr } = await world.run(['runs', 'prune', '--yes']);
     const warning = 'the outcome of those in flight is unknown, and no rejects file lists them';
     expect([code, stderr]).toEqual([0, expect.stringContaining(warning)]);
   });
 
   it('are all sent, and none twice, if a crash left some without an outcome and the input is another one', async () => {
-    const crash: Step = async (exchange) => {
-      cpSync(stage.world.stateDir, copy, { recursive: true });
-      await accept()(exchange);
-    };
-    await using stage = await stages([crash, accept()]);
+    await using stage = await killedInFlight(events(10), accept());
     const { world, server } = stage;
-    const copy = `${world.stateDir}.copy`;
-    writeFileSync(world.path('e.csv'), events(10));
-    await run(world, ['upload', 'e.csv', ...asEvents]);
-    cpSync(copy, world.stateDir, { recursive: true });
     renameSync(world.path('e.csv'), world.path('old.csv'));
     writeFileSync(world.path('e.csv'), events(10).replaceAll('user-', 'other-'));
     const next = await run(world, ['upload', 'e.csv', ...asEvents, '--resume']);
