@@ -1,7 +1,6 @@
-import { stat } from 'node:fs/promises';
 import { addAbortSignal, type Readable } from 'node:stream';
 import { interruptionError } from '../errors.js';
-import { constants, createReadStream, openSync } from 'node:fs';
+import { constants, createReadStream, openSync, statSync } from 'node:fs';
 import { Socket } from 'node:net';
 
 /** Maximum size of a file that is read whole: a mapping, a list of names, a key. */
@@ -12,8 +11,7 @@ const longestText = 4 * 1024 * 1024;
  * ends with the signal, whose reason is thrown.
  */
 export async function readTextFile(file: string, signal: AbortSignal | undefined): Promise<string> {
-  const found = await stat(file);
-  const stream: Readable = found.isFIFO() ? openFifo(file) : createReadStream(file);
+  const stream = openStream(file);
   if (signal) addAbortSignal(signal, stream);
   const chunks: Buffer[] = [];
   let length = 0;
@@ -27,6 +25,12 @@ export async function readTextFile(file: string, signal: AbortSignal | undefined
   } catch (error) {
     throw signal?.aborted ? interruptionError(signal.reason) : error;
   }
+}
+
+/** Opens a file or FIFO; its stream reports a file that is missing. */
+export function openStream(file: string): Readable {
+  const isFifo = statSync(file, { throwIfNoEntry: false })?.isFIFO();
+  return isFifo ? openFifo(file) : createReadStream(file);
 }
 
 /**

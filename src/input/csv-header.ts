@@ -207,22 +207,23 @@ export function refuseOtherHeaders(
   const { header, bounds } = cells;
   const width = 2 * header.length;
   const names = header.map((name) => Buffer.from(name.toLowerCase()));
-  /** Returns the column whose name a cell is, behind a byte order mark; -1 for others. */
+  /** Start of the text of a cell, behind a byte order mark. */
+  const startOf = (at: number): number =>
+    bounds[at]! + (bytes[bounds[at]!] === byteOrderMark ? 3 : 0);
+  /** Returns the column whose name a cell is; -1 for others. */
   const nameAt = (at: number): number => {
-    const start = bounds[at]!;
-    const from = bytes[start] === byteOrderMark ? start + 3 : start;
+    const from = startOf(at);
     return names.findIndex(
       (name) => name.length === bounds[at + 1]! - from && hasName(bytes, from, name),
     );
   };
-  /** Column of each name in the form of `nameTextOf`, for rows that are compared with all names. */
+  /** The same for rows that are compared with all names: a look-up of a text, which `nameAt` need not make for each row. */
   let columnOf: ReadonlyMap<string, number> | undefined;
   const named = (at: number): number => {
     columnOf ??= new Map(
       names.map((name, column) => [nameTextOf(name), column] as const).toReversed(),
     );
-    const start = bounds[at]!;
-    const from = bytes[start] === byteOrderMark ? start + 3 : start;
+    const from = startOf(at);
     return columnOf.get(nameTextOf(bytes.subarray(from, Math.max(from, bounds[at + 1]!)))) ?? -1;
   };
   /** Whether the cells are the names of all columns. Numbers may be names, and each column may have the same ones. */

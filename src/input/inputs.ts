@@ -52,7 +52,7 @@ export interface Inputs {
    * Reads the text that an earlier process read. Throws E-INPUT-CHANGED if it differs, or if more follows in an input
    * that may not grow.
    */
-  verify(digests: Iterable<TextDigest>, mayGrow?: (digest: TextDigest) => boolean): Promise<void>;
+  verify(digests: Iterable<TextDigest>, mayGrow: (digest: TextDigest) => boolean): Promise<void>;
   /** Digests of the inputs that were read, with `ended` unless they are incomplete. Requires the option `digests`. */
   readonly ended: DigestTable;
   /** Name of each input. */
@@ -252,7 +252,7 @@ class SequentialInputs implements Inputs {
 
   async verify(
     digests: Iterable<TextDigest>,
-    mayGrow: (digest: TextDigest) => boolean = () => true,
+    mayGrow: (digest: TextDigest) => boolean,
   ): Promise<void> {
     for (const digest of digests) {
       const encoding = this.#encodingOf(digest.input);

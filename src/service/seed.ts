@@ -1,6 +1,6 @@
 import { compressions, parseFileName } from '../contract/file-formats.js';
-import { createReadStream, statSync } from 'node:fs';
-import { openFifo } from '../files/read-file.js';
+import { createReadStream } from 'node:fs';
+import { openStream } from '../files/read-file.js';
 import { pipeline } from 'node:stream';
 import { yieldToEventLoop } from './concurrency.js';
 import { parseElements } from './raw-json.js';
@@ -99,8 +99,7 @@ async function* recordsIn(file: string): AsyncGenerator<SeedRecord> {
 
 /** Splits at line feeds only: other line separators may occur inside JSON strings. */
 async function* linesIn(file: string): AsyncGenerator<string> {
-  const isFifo = statSync(file, { throwIfNoEntry: false })?.isFIFO();
-  const bytes = isFifo ? openFifo(file) : createReadStream(file);
+  const bytes = openStream(file);
   const { compression } = parseFileName(file);
   const inflater = compression && (await compressions[compression].inflater());
   // Errors reach the loop; behind padding, the inflater ends before the file does.

@@ -113,9 +113,10 @@ export function timezone(text: string): string {
 }
 
 /** Rejects empty text, which an unset variable of a script often leaves. */
-/** A file for rejects: as an input, `-` is standard input, so that what is advised would not send it. */
-export const rejectsFile = matching(/^(?!-$)/, 'Name a file; one named "-" is ./-.');
 export const nonEmpty = matching(/[^]/, 'It is empty.');
+
+/** Rejects `-` for a rejects file: as an input, it is standard input, so that what is advised would not send the file. */
+export const rejectsFile = matching(/^(?!-$)/, 'Name a file; one named "-" is ./-.');
 
 /** Parses a number from 0 to 1. */
 export function fraction(text: string): number {

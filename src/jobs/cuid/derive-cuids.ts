@@ -160,24 +160,21 @@ class CuidDeriver implements RowConsumer<DeriveFigures> {
   }
 
   #read(): RejectReason | undefined {
-    const { values, options, context } = this.#parts;
+    const { values, options, key, context } = this.#parts;
     const { from, deviceColumn, style } = options;
     if (!values.isNamed) return validationError('the record must be a JSON object');
     if (values.has('cuid')) return validationError('the record already has a "cuid"');
     const failure = values.read(from, this.#value);
     if (failure) return failure;
     if (this.#value.isEmpty) return validationError(`column "${from}": the value is empty`);
-    // Whoever chose the first value must not decide that the addresses of all others are readable.
-    const mayShow = style !== undefined || this.#style !== 'slug';
-    if (!mayShow && isContact(this.#value.toString()))
+    // Whoever chose the first value, for which `#chosen` throws, must not decide that all other addresses are readable.
+    const isReadable = style === undefined && key === undefined;
+    if (isReadable && this.#style !== undefined && isContact(this.#value.toString()))
       return validationError(contactText(from, context));
     if (deviceColumn === undefined) return undefined;
     const wrong = values.readOptional(deviceColumn, this.#device);
-    if (wrong === undefined && style === undefined && !this.#parts.key)
-      return isContact(this.#device.toString())
-        ? validationError(contactText(deviceColumn, context))
-        : undefined;
-    return wrong;
+    if (wrong || !isReadable || !isContact(this.#device.toString())) return wrong;
+    return validationError(contactText(deviceColumn, context));
   }
 
   /** Chooses the style. Throws E-USAGE if contact data would become readable by default. */

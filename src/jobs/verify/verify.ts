@@ -16,7 +16,7 @@ import {
 } from '../job-context.js';
 import { verifyDefaults, type VerifyOptions } from '../job-options.js';
 import { inputOptions } from '../input-files.js';
-import { subscribeMapping } from '../write/subscribe.js';
+import { subscribeMapping, valueColumns } from '../write/subscribe.js';
 import { keyColumns, uploadMapping } from '../write/upload.js';
 import { checkAll, type CheckContext } from './check-sent.js';
 import { mostSent, SentEvents } from './sent-events.js';
@@ -65,7 +65,7 @@ export async function verify(
   const mapping = request.subscriptions ? undefined : await uploadMapping(mapped(request), context);
   const subscriptions = mapping ? undefined : await subscriptionsOf(request, context);
   const cleaned = { ...mapping?.cleaning, ...request };
-  const columns = mapping ? keyColumns(mapping) : [subscriptions!.columns.get('value') ?? 'value'];
+  const columns = mapping ? keyColumns(mapping) : valueColumns(subscriptions!);
   const reopen = async () => openInputs(readingOf(cleaned, columns), context.runtime);
   const inputs = await reopen();
   let connection: Connection | undefined;

@@ -21,16 +21,16 @@ export async function subscribe(
 ): Promise<WriteResult> {
   const { type, status } = request;
   const mapping = await subscribeMapping(request, context);
-  const value = mapping.columns.get('value') ?? 'value';
+  const keyColumns = valueColumns(mapping);
   return runWrite(
     {
       name: 'subscribe',
       listColumn: type && status && 'value',
-      keyColumns: [value],
+      keyColumns,
       fingerprinted: { ...inputFingerprint(request), type, status, ...mappingFingerprint(mapping) },
       frame: ['{"d":[', ']}'],
       mapper: () => subscribeMapper(mapping),
-      keys: [value],
+      keys: keyColumns,
       remarks: (isCheck) => addressRemarks(mapping, isCheck),
     },
     request,
@@ -101,11 +101,16 @@ const mappingFingerprint = ({ columns, types, lowercase }: SubscribeMapping) => 
   ...(lowercase.size > 0 && { lowercase: [...lowercase] }),
 });
 
+/** Columns of which every table of subscriptions has one: that of the addresses. */
+export const valueColumns = ({ columns }: Pick<SubscribeMapping, 'columns'>): readonly [string] => [
+  columns.get('value') ?? 'value',
+];
+
 /**
  * Finds numbers and addresses that the service rejects: among all with `isCheck`, otherwise in a copy of the first records.
  */
 function addressRemarks({ columns, types }: SubscribeMapping, isCheck: boolean): Remarks {
-  const column = columns.get('value') ?? 'value';
+  const [column] = valueColumns({ columns });
   const fields = { phone: fieldOf('Phone'), email: fieldOf('Email') };
   const json = new JsonParser();
   const text = new TextSlice();

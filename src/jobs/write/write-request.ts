@@ -15,7 +15,7 @@ export interface WriteKind {
   /** Column name of a bare list, if lists are accepted. */
   readonly listColumn?: string | undefined;
   /** Columns of which every table has one. */
-  readonly keyColumns?: readonly string[] | undefined;
+  readonly keyColumns: readonly string[];
   /** Options that decide what is sent, whose fingerprint identifies a run. */
   readonly fingerprinted: Readonly<Record<string, unknown>> & {
     readonly limit: number | undefined;
