@@ -588,6 +588,20 @@ it('finds what a pipe sent before others of its name', async () => {
   expect(written(service).flat()).toHaveLength(6);
 });
 
+it('refuses a pipe that was sent with another division into shards', async () => {
+  const { service, world } = await stage();
+  const runJson = jsonRunner<Figures>(world);
+  const piped = async (shard: string) =>
+    runJson(['upload', '-', '--run-name', 'crm', '--resume', '--shard', shard], {
+      stdin: increments(20),
+    });
+  expect((await piped('1/2')).code).toBe(0);
+  const { code, stderr } = await piped('1/3');
+  expect([code, stderr]).toEqual([8, expect.stringContaining('was sent as shard 1/2')]);
+  expect((await piped('2/2')).code).toBe(0);
+  expect(written(service).flat()).toHaveLength(20);
+});
+
 describe('a part of what was sent, because its producer ended early,', () => {
   const counted = async (stdin: boolean, parts: readonly string[]) => {
     const { service, world, run } = await stage();
@@ -732,6 +746,39 @@ describe('of a run that stopped,', () => {
     );
     expect(new Set(times)).toEqual(new Set([1_717_236_000]));
   });
+
+  it.each(['file', 'pipe'])(
+    'events of a %s that were sent in another time zone are refused, whatever was edited',
+    async (way) => {
+      const { service, world } = await stage();
+      const runJson = jsonRunner<Figures>(world);
+      const table = (rows: readonly string[], time = '2024-06-01T12:00:00') =>
+        `identity,ts\n${rows.map((row) => `${row},${time}\n`).join('')}`;
+      const upload = async (text: string, ...flags: string[]) => {
+        if (way === 'file') writeFileSync(world.path('e.csv'), text);
+        const input = way === 'file' ? ['e.csv'] : ['-'];
+        return runJson(['upload', ...input, ...asEvents, ...flags], { stdin: text });
+      };
+      const berlin = ['--timezone', 'Europe/Berlin'];
+      expect((await upload(table(['a', 'b', 'c']), ...berlin)).code).toBe(0);
+      const edited = table(['d', 'a', 'b', 'e']);
+      for (const flags of [[], ['--resume']]) {
+        const { code, stderr } = await upload(edited, ...flags);
+        const named = /E-ALREADY-SENT[^]*another time zone: Europe\/Berlin[^]*--timezone/;
+        expect([code, stderr]).toEqual([8, expect.stringMatching(named)]);
+      }
+      expect((await upload(edited, ...berlin, '--resume')).summary.accepted).toBe(2);
+      const sent = written<{ identity: string }>(service).flatMap((batch) =>
+        batch.map(({ identity }) => identity),
+      );
+      expect(sent).toEqual(['a', 'b', 'c', 'd', 'e']);
+      // A time with an offset is the same everywhere.
+      const fixed = table(['f', 'g'], '2024-06-01T12:00:00+02:00');
+      expect((await upload(fixed, ...berlin)).code).toBe(0);
+      expect((await upload(fixed, '--resume')).summary.accepted).toBe(0);
+      expect((await upload(edited, '--again')).summary.accepted).toBe(4);
+    },
+  );
 
   it('an input that changed is refused if a request was sent, and none was answered', async () => {
     const { service, world, run } = await stage();

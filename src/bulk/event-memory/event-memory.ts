@@ -131,16 +131,18 @@ export class EventMemory {
     return { skip, fingerprints };
   }
 
-  /** Whether another run sent an event of the block, and did not take its intent back. Does not count them as read. */
-  knowsSome({ json, count, bounds, kinds }: RecordBlock): boolean {
+  /** Returns the rows of the events of a block that another run sent. Does not count them as read. */
+  knownRows({ json, count, bounds, kinds, row }: RecordBlock): ReadonlySet<number> {
     const fingerprints = this.#fingerprints.of(json, count, bounds);
+    const known = new Set<number>();
     for (let index = 0; index < count; index += 1) {
       if (kinds[index] !== 1) continue;
       for (const copies of this.#copies(fingerprints[2 * index]!, fingerprints[2 * index + 1]!)) {
-        if (copies.sent + copies.unknown + copies.unreported > 0) return true;
+        const isSent = copies.sent + copies.unknown + copies.unreported > 0; // its intent was not taken back
+        if (isSent) known.add(row[index]!);
       }
     }
-    return false;
+    return known;
   }
 
   /**

@@ -87,11 +87,11 @@ export interface NamedColumns {
 
 /** The part of the event memory that the pipeline uses. */
 export interface EventFilter extends Pick<EventMemory, 'skip' | 'intend' | 'settle'> {
-  /** Set if an input is refused of which another run sent one of the first events. */
+  /** Set if an input is refused because of its first events. */
   readonly head?: {
-    /** Maps rows that are mapped again to be sent. */
-    readonly map: (rows: RowBlock) => RecordBlock;
-    /** Returns the error when `records` records were looked up; undefined if none was sent. */
+    /** Looks the events up among the first `most` records of a block; returns whether there are any. */
+    readonly look: (rows: RowBlock, most: number) => boolean;
+    /** Returns the error when `records` records were looked up; undefined if the input is not refused. */
     readonly refusal: (records: number) => EngagectlError | undefined;
   };
 }

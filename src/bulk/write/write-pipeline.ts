@@ -85,8 +85,8 @@ export const headRecords = 1000;
 const headBytes = 16 * 1024 * 1024;
 
 /**
- * The first records of an input, of which none is sent if another run sent one of their events, or if options
- * name a column that none of them has.
+ * The first records of an input, of which none is sent if another run sent one of their events, also with other times,
+ * or if options name a column that none of them has.
  */
 class Head {
   isOpen = true;
@@ -117,12 +117,8 @@ class Head {
   /** Looks the events of a block up; returns whether it has any. */
   #hasEvents(rows: RowBlock): boolean {
     const { events } = this.#parts.job;
-    if (!events?.head) return false;
     try {
-      const block = events.head.map(rows);
-      const left = headRecords - this.#records;
-      const { fingerprints } = events.skip({ ...block, count: Math.min(block.count, left) });
-      return fingerprints !== undefined;
+      return events?.head?.look(rows, headRecords - this.#records) ?? false;
     } catch (error) {
       return this.#refuse(error);
     }

@@ -37,6 +37,8 @@ export interface LedgerEntry {
   readonly once: readonly NonIdempotentKind[];
   /** Shard of the records, like `2/8`. */
   readonly shard?: string;
+  /** Time zone of times without an offset, an IANA name; default UTC. Only of uploads. */
+  readonly timezone?: string;
   /** Baseline of a run that sent only changes. */
   readonly stream?: string;
   /** Options that change what is sent, of a run of records that are not idempotent; `meaning` is their fingerprint. */
@@ -69,7 +71,15 @@ export interface LedgerSource {
 /** A write that is about to send its first record of a kind that is not idempotent. */
 export interface LedgerStart extends Pick<
   LedgerEntry,
-  'schemaVersion' | 'run' | 'command' | 'accountId' | 'host' | 'meaning' | 'shard' | 'options'
+  | 'schemaVersion'
+  | 'run'
+  | 'command'
+  | 'accountId'
+  | 'host'
+  | 'meaning'
+  | 'timezone'
+  | 'shard'
+  | 'options'
 > {
   /** ISO 8601. */
   readonly started: string;
@@ -185,6 +195,10 @@ class OpenRuns {
   /** Runs that may still send records, were killed, or stopped early. */
   get unfinished(): readonly LedgerStart[] {
     return [...this.#starts.values()].flat();
+  }
+
+  get all(): readonly LedgerStart[] {
+    return [...this.unfinished, ...this.discarded];
   }
 
   /** Forgets a run whose records may be sent again. */

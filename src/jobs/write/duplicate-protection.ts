@@ -25,8 +25,8 @@ import {
   headsOf,
   ledgerSources,
   otherOptions,
+  otherShards,
   pipedBefore,
-  refuseOtherShards,
   refuseSentBeyond,
   sentBefore,
   type SentSearch,
@@ -41,12 +41,12 @@ import type { Tally } from '../../bulk/outcomes/tally.js';
 import type { ChangeTracking } from './change-tracking.js';
 import type { WriteResult } from '../job-results.js';
 import { isLeased, type JobContext } from '../job-context.js';
-import type { WriteContext, WriteRequest } from './write-request.js';
+import { pipeName, zoneOf, type WriteContext } from './write-request.js';
 
 /** Members of a ledger line that identify a write. */
 type LedgerRun = Pick<
   LedgerEntry,
-  'command' | 'accountId' | 'host' | 'meaning' | 'shard' | 'stream'
+  'command' | 'accountId' | 'host' | 'meaning' | 'shard' | 'stream' | 'timezone'
 >;
 
 interface LedgerPlace {
@@ -123,7 +123,8 @@ export function openDuplicateProtection(
   const meaning = fingerprint(ordered);
   const shard = request.shard && { shard: formatShard(request.shard) };
   const stream = remembered && { stream: remembered.stream };
-  const what = { command: kind.name, accountId, host, meaning, ...shard, ...stream };
+  const zone = zoneOf(kind, connection);
+  const what = { command: kind.name, accountId, host, meaning, ...zone, ...shard, ...stream };
   const again = request.again === true;
   const options = JSON.parse(JSON.stringify(ordered)) as Readonly<Record<string, unknown>>;
   return new DuplicateProtection(what, {
@@ -142,6 +143,8 @@ export function openDuplicateProtection(
     pipe: request.runName === undefined ? undefined : pipeName(request),
   });
 }
+
+const zoneNameOf = ({ timezone = 'UTC' }: Pick<LedgerEntry, 'timezone'>): string => timezone;
 
 /** Sorts the lists among options, such as types: their order does not change what is sent. */
 const withSortedLists = (options: Readonly<Record<string, unknown>>) =>
@@ -169,6 +172,8 @@ export class DuplicateProtection {
   readonly #otherwiseSent: readonly LedgerEntry[];
   /** Runs that did not finish, and where to continue reading. */
   readonly #ledger: Pick<Required<LedgerQuery>, 'open' | 'from'>;
+  /** Time zones in which runs sent events. */
+  readonly #zones = new Set<string>();
   /** Starts of the runs that this one replaces. */
   readonly #replaced: LedgerStart[] = [];
   readonly #started = new Map<NonIdempotentKind, Promise<void>>();
@@ -183,6 +188,7 @@ export class DuplicateProtection {
     const lines = found.lines.filter((line) => this.#doesHarm(line));
     this.#otherwiseSent = found.lines.filter((line) => this.#isOtherwiseSent(line));
     this.#ledger = { open: found.open, from: found.bytes };
+    for (const start of found.open.all) if (start.kind === 'event') this.#noteZone(start);
     this.#lines = lines.filter(({ shard }) => shard === run.shard);
     this.#otherParts = lines.filter(({ shard }) => shardCount(shard) !== shardCount(run.shard));
     this.#isDamaged = damage !== undefined;
@@ -216,12 +222,8 @@ export class DuplicateProtection {
       ? pipedBefore(inputs, { lines, name: this.#names(inputs)[0]! })
       : sentBefore(inputs, { lines, resume, words: context.words }));
     if (!sent) {
-      if (isPiped) {
-        await this.#refusePipedOtherwise(inputs);
-        return undefined;
-      }
-      const lines = this.#otherParts.filter((line) => !this.#isRemembered(line));
-      await refuseOtherShards(inputs, { lines, shard: this.#run.shard, words: context.words });
+      await this.#refuseOtherShards(inputs);
+      if (isPiped) await this.#refusePipedOtherwise(inputs);
       return undefined;
     }
     context.messages.note(sentNote(sent));
@@ -254,11 +256,21 @@ export class DuplicateProtection {
 
   /** Runs with other options that did not finish, or sent a part of their input. */
   #startedOtherwise(kind: NonIdempotentKind): readonly LedgerStart[] {
-    const { unfinished, discarded } = this.#ledger.open;
-    return [...unfinished, ...discarded].filter(
+    return this.#ledger.open.all.filter(
       (start) =>
         start.kind === kind && start.run !== this.#place.run && this.#hasOtherOptions(start, kind),
     );
+  }
+
+  /** Throws E-ALREADY-SENT if a run sent the inputs with another division into shards. */
+  async #refuseOtherShards(inputs: Inputs): Promise<void> {
+    const lines = this.#otherParts.filter((line) => !this.#isRemembered(line));
+    const [first = ''] = this.#names(inputs);
+    const sent = await (inputs.totalBytes === undefined
+      ? pipedBefore(inputs, { lines, name: first })
+      : findSentInput(inputs, lines));
+    if (!sent) return;
+    throw otherShards({ name: first, ...sent }, this.#run.shard, this.#place.context.words);
   }
 
   /** Throws E-ALREADY-SENT if a pipe begins like a text that was sent with other options, and with these by no run. */
@@ -310,16 +322,8 @@ export class DuplicateProtection {
     const isRead = names.every((_, input) => digests.get(input)?.ended);
     const counts = { read, accepted, rejected, unknown, exitCode };
     try {
-      const once = [...kinds];
-      const line = {
-        run,
-        finished,
-        ...this.#run,
-        sources,
-        ...counts,
-        once,
-        ...this.#onceOf(ended, isRead),
-      };
+      const about = { once: [...kinds], ...this.#onceOf(ended, isRead) };
+      const line = { run, finished, ...this.#run, sources, ...counts, ...about };
       appendLedger(this.#place.runs, line, { isDamaged: this.#isDamaged });
       if (accepted + unknown === 0) this.#restoreReplaced();
       return true;
@@ -353,6 +357,7 @@ export class DuplicateProtection {
   #read(made: string | undefined) {
     const remembered: LedgerEntry[] = [];
     const matches = (line: LedgerEntry): boolean => {
+      if (line.once.includes('event') && line.accepted + line.unknown > 0) this.#noteZone(line);
       if (this.#isWanted(line)) return true;
       if (!this.#place.resume || !this.#doesHarm(line)) return false;
       if (remembered.push(line) === 2 * rememberedMaximum) remembered.splice(0, rememberedMaximum);
@@ -360,6 +365,15 @@ export class DuplicateProtection {
     };
     const found = readLedger(this.#place.runs, { matches, made });
     return { ...found, lines: [...found.lines, ...remembered] };
+  }
+
+  #noteZone(line: LedgerEntry | LedgerStart): void {
+    if (this.#isSameCommand(line)) this.#zones.add(zoneNameOf(line));
+  }
+
+  /** Names of the time zones in which runs sent events, except for that of this run. */
+  get otherZones(): readonly string[] {
+    return [...this.#zones].filter((name) => name !== zoneNameOf(this.#run));
   }
 
   /** Whether resending the same content with the same command is not safe. */
@@ -468,7 +482,7 @@ export class DuplicateProtection {
   ): Promise<void> {
     const { runs, again, context, remembersEvents } = this.#place;
     const { open, from } = this.#ledger;
-    const known = new Set([...open.unfinished, ...open.discarded].map((start) => start.run));
+    const known = new Set(open.all.map((start) => start.run));
     const { lines } = readLedger(runs, { matches: this.#isWanted, open, from });
     const isPiped = inputs.totalBytes === undefined;
     await this.#refuseRivals(inputs, again || isPiped); // a pipe that comes so far is sent whatever was sent before
@@ -553,16 +567,3 @@ const unreadable = (file: string, damage: string, { words }: JobContext): Engage
     fix: `restore the file; or, if they were not sent, move it away or add ${words.option('again')}`,
     file,
   });
-
-/** Returns the name that identifies the input of a run from a pipe. */
-export const pipeName = ({ runName }: Pick<WriteRequest, 'runName'>): string =>
-  `stdin (${runName})`;
-
-/** Throws E-USAGE if a run that reads files has a run name. */
-export function refuseFiles({ names, totalBytes }: Inputs, { words }: JobContext): void {
-  if (names.length === 1 && totalBytes === undefined) return;
-  throw new EngagectlError('E-USAGE', `${words.option('runName')} requires input from one pipe`, {
-    why: 'a run from files is identified by the file names',
-    fix: `omit ${words.option('runName')}, or read only standard input`,
-  });
-}

@@ -8,12 +8,14 @@ import { makeStateFolder } from '../run/run-folder.js';
 import { runsFolder } from '../run/open-run.js';
 import type { Inputs } from '../../input/inputs.js';
 import { exportedKind } from '../../mapping/exported-csv.js';
+import { timeZone } from '../../time-zone.js';
 import { headRecords } from '../../bulk/write/write-pipeline.js';
 import { isLeased, newRunId, type Connection, type JobContext } from '../job-context.js';
 import type { Runtime } from '../../runtime.js';
 import type { EventFilter } from '../../bulk/write/write-job.js';
 import type { WriteContext } from './write-request.js';
 import type { Mapper } from '../../mapping/record-block.js';
+import type { RowBlock } from '../../input/row-block.js';
 
 /** The event memory of one run of a write. */
 export interface RememberedEvents {
@@ -32,6 +34,8 @@ export interface MemoryUse {
   readonly isResumed: boolean;
   /** Ids of runs whose part of the input is skipped. */
   readonly skippedRuns: readonly string[];
+  /** Names of the other time zones in which runs sent events. */
+  readonly otherZones: readonly string[];
 }
 
 /** Returns the folder of the event memory of an account. */
@@ -72,9 +76,9 @@ export function mayHaveEvents({
 /** Opens the event memory. Throws E-FILE-WRITE, E-LEDGER, E-CONFIG-FILE. */
 export async function openEventMemory(
   writing: WriteContext,
-  { run, isResumed, skippedRuns }: MemoryUse,
+  { run, isResumed, skippedRuns, otherZones }: MemoryUse,
 ): Promise<RememberedEvents> {
-  const { request, context, connection, inputs, rehearsal, reopen } = writing;
+  const { request, context, connection, inputs, reopen } = writing;
   const { runtime } = context;
   const memory = await EventMemory.open({
     ...storeOf(context, connection!),
@@ -99,7 +103,7 @@ export async function openEventMemory(
       const again = await reopen();
       try {
         for await (const rows of again.blocks()) {
-          if (memory.knowsSome(mapper.map(rows))) return true;
+          if (memory.knownRows(mapper.map(rows)).size > 0) return true;
           if (rows.end.ordinal >= headRecords) break;
         }
         return false;
@@ -111,15 +115,45 @@ export async function openEventMemory(
       skip: (block) => memory.skip(block),
       intend: async (batch) => memory.intend(batch),
       settle: (batch, state, positions) => memory.settle(batch, state, positions),
-      ...(!skipsSent &&
-        rehearsal === undefined && {
-          head: {
-            map: (rows) => mapper.map(rows),
-            refusal: (records) => alreadySent(memory.matched, records, writing),
-          },
-        }),
+      ...headOf(writing, { memory, mapper, skipsSent, otherZones }),
     }),
   };
+}
+
+/** Builds the check of the first events: in no time zone may they have been sent, or only in that of this run. */
+function headOf(
+  writing: WriteContext,
+  {
+    memory,
+    mapper,
+    skipsSent,
+    otherZones,
+  }: Pick<MemoryUse, 'otherZones'> & {
+    readonly memory: EventMemory;
+    readonly mapper: Mapper;
+    readonly skipsSent: boolean;
+  },
+): Pick<EventFilter, 'head'> {
+  const { kind, request, rehearsal } = writing;
+  const zones = request.again || hasUploadTime(request) ? [] : otherZones;
+  if (rehearsal !== undefined || (skipsSent && zones.length === 0)) return {};
+  const others = zones.map((name) => ({ name, mapper: kind.mapper(timeZone(name)) }));
+  let zone: string | undefined;
+  const look = (rows: RowBlock, most: number): boolean => {
+    const block = mapper.map(rows);
+    const first = { ...block, count: Math.min(block.count, most) };
+    if (!skipsSent) memory.skip(first);
+    const known = others.length === 0 ? undefined : memory.knownRows(first);
+    for (const other of known ? others : []) {
+      const sent = memory.knownRows(other.mapper.map(rows));
+      if ([...sent].some((row) => !known!.has(row))) zone = other.name;
+    }
+    return first.kinds.subarray(0, first.count).includes(1);
+  };
+  const refusal = (records: number) =>
+    (skipsSent ? undefined : alreadySent(memory.matched, records, writing)) ??
+    (zone === undefined ? undefined : sentInZone(zone, records, writing));
+  return { head: { look, refusal } };
 }
 
 /** Events get the time of their upload. */
@@ -244,6 +278,22 @@ function alreadySent(
     file: inputs.first,
   });
 }
+
+/** Builds the error for events that were sent with the times of another zone. */
+const sentInZone = (
+  zone: string,
+  records: number,
+  { inputs, context: { words } }: Pick<WriteContext, 'inputs' | 'context'>,
+): EngagectlError =>
+  new EngagectlError(
+    'E-ALREADY-SENT',
+    `some of the first ${countOf(records, 'record')} of ${inputs.first} were sent with another time zone: ${zone}`,
+    {
+      why: 'the same events would be sent a second time with other times; nothing was sent now',
+      fix: `${words.option('timezone', zone)} ${words.option('resume')} sends only the events that were not sent; ${words.option('again')} sends all of them with the new times`,
+      file: inputs.first,
+    },
+  );
 
 function describeRun({ run }: MatchedRun): string {
   if (!run) return 'another process is sending them';

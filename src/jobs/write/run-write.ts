@@ -22,12 +22,7 @@ import { holdBackRejects, holdsRejectLines } from '../../mapping/rejects-input.j
 import { timeZone } from '../../time-zone.js';
 import { namesSearchedColumns, requireColumns, requireRecords } from './required-columns.js';
 import { setAside } from '../../files/atomic-write.js';
-import {
-  pipeName,
-  refuseFiles,
-  openDuplicateProtection,
-  type DuplicateProtection,
-} from './duplicate-protection.js';
+import { openDuplicateProtection, type DuplicateProtection } from './duplicate-protection.js';
 import {
   openRun,
   refuseUnfinished,
@@ -56,6 +51,7 @@ import type { TouchedKeys } from '../../bulk/change-tracking/change-tracker.js';
 import type { ChangeTracking, ComparedInput } from './change-tracking.js';
 import type { WriteResult } from '../job-results.js';
 import { isLeased, type Connection, type EnginePorts, type JobContext } from '../job-context.js';
+import { pipeName, refuseFiles, zoneOf } from './write-request.js';
 import type { WriteHooks, WriteKind, WriteRequest, WriteContext } from './write-request.js';
 
 /**
@@ -209,7 +205,7 @@ async function runConnected(writing: WriteContext, mapper: WatchedMapper): Promi
     const resume = request.resume === true || isResumed;
     const sent = await ledger?.sentBefore(inputs, { resume, isKept, read });
     const [before, runsBefore] = [sent?.entries ?? [], sent?.runs ?? []];
-    events = await openEvents(writing, { run: run.id, isResumed, skippedRuns: runsBefore });
+    events = await openEvents(writing, ledger, { run: run.id, isResumed, skippedRuns: runsBefore });
     if (!sent && !begun) await refuseOtherOptions(writing, { ledger, events, mapper });
     const earlier = run.kept && replayWrite([...run.kept.entries, ...before]);
     if (earlier && !isVerified) await verify(writing, earlier);
@@ -341,11 +337,12 @@ async function isUnchanged(writing: WriteContext, earlier: ResumeState): Promise
  */
 async function openEvents(
   writing: WriteContext,
-  use: MemoryUse,
+  ledger: DuplicateProtection | undefined,
+  use: Omit<MemoryUse, 'otherZones'>,
 ): Promise<RememberedEvents | undefined> {
   if (!remembersEvents(writing)) return undefined;
   try {
-    return await openEventMemory(writing, use);
+    return await openEventMemory(writing, { ...use, otherZones: ledger?.otherZones ?? [] });
   } catch (error) {
     const isMissing =
       error instanceof EngagectlError && (error.id === 'E-FILE-WRITE' || error.id === 'E-USAGE');
@@ -443,10 +440,6 @@ async function verifyDigests({ inputs, kind }: WriteContext, earlier: ResumeStat
   // A demerge must read all identities again to find duplicates.
   if (digest) await inputs.skipPipe(kind.seen ? undefined : watermark, digest);
 }
-
-/** Returns the time zone for the fingerprint: it decides the times of records. UTC is left out, as in earlier versions. */
-const zoneOf = ({ name }: WriteKind, { zone }: Connection): { readonly timezone?: string } =>
-  name !== 'upload' || zone.name === 'UTC' ? {} : { timezone: zone.name };
 
 /** Opens a journaled run for files and for named pipes, whose producer can be run again. */
 async function openRunOf(writing: WriteContext): Promise<OpenRun<WriteEntry>> {

@@ -104,28 +104,6 @@ function isWholeRun([{ sources }, texts]: [LedgerEntry, string[]]): boolean {
   return sentTexts.toSorted().join() === texts.toSorted().join();
 }
 
-/** Throws E-ALREADY-SENT if one of `lines` sent the inputs with another division into shards. */
-export async function refuseOtherShards(
-  inputs: Inputs,
-  {
-    lines,
-    shard,
-    words: { option },
-  }: Pick<SentQuery, 'lines' | 'words'> & { readonly shard: string | undefined },
-): Promise<void> {
-  const sent = await findSentInput(inputs, lines);
-  if (!sent) return;
-  const { name } = sent;
-  const { run, finished, shard: other } = sent.line;
-  const [was, is] = [other, shard].map((one) => (one ? `as shard ${one}` : 'undivided'));
-  const day = finished.slice(0, 10);
-  throw new EngagectlError('E-ALREADY-SENT', `${name} was sent ${was} on ${day} by run ${run}`, {
-    why: `sending it ${is} would duplicate some of its records`,
-    fix: `use the same shards as before, or resend it with ${option('again')}`,
-    file: name,
-  });
-}
-
 /**
  * Matches a pipe with a text that it starts with, reading only as far as that text was read: of the last runs of its
  * name, or else the longest text of any other run, which may have read a file. A text shorter than a head is tried
@@ -447,6 +425,21 @@ const sentLate = ({ name, line: { run, finished } }: SentInput, { option }: Word
       file: name,
     },
   );
+
+/** Builds the error for an input that a run sent with another division into shards. */
+export function otherShards(
+  { name, line: { run, finished, shard: other } }: Pick<SentInput, 'name' | 'line'>,
+  shard: string | undefined,
+  { option }: Wording,
+): EngagectlError {
+  const [was, is] = [other, shard].map((one) => (one ? `as shard ${one}` : 'undivided'));
+  const day = finished.slice(0, 10);
+  return new EngagectlError('E-ALREADY-SENT', `${name} was sent ${was} on ${day} by run ${run}`, {
+    why: `sending it ${is} would duplicate some of its records`,
+    fix: `use the same shards as before, or resend it with ${option('again')}`,
+    file: name,
+  });
+}
 
 /** Builds the error for an input of which a run sent a part; `isReadable`: the run can be resumed. */
 export function startedError(

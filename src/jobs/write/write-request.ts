@@ -1,3 +1,4 @@
+import { EngagectlError } from '../../errors.js';
 import type { ConcurrencyLimiter } from '../../bulk/adaptive-concurrency.js';
 import type { IdentityCount, IdentitySet } from '../../bulk/write/deduplication.js';
 import type { WriteEndpoint } from '../../contract/endpoints.js';
@@ -70,6 +71,26 @@ export const readFilesOf = ({
   mapping,
 }: WriteRequest & { readonly mapping?: string }): readonly string[] =>
   mapping === undefined ? files : [...files, mapping];
+
+/** Returns the time zone of a write, if it decides the times of records. UTC is left out, as in earlier versions. */
+export const zoneOf = (
+  { name }: WriteKind,
+  { zone }: Connection,
+): { readonly timezone?: string } =>
+  name !== 'upload' || zone.name === 'UTC' ? {} : { timezone: zone.name };
+
+/** Returns the name that identifies the input of a run from a pipe. */
+export const pipeName = ({ runName }: Pick<WriteRequest, 'runName'>): string =>
+  `stdin (${runName})`;
+
+/** Throws E-USAGE if a run that reads files has a run name. */
+export function refuseFiles({ names, totalBytes }: Inputs, { words }: JobContext): void {
+  if (names.length === 1 && totalBytes === undefined) return;
+  throw new EngagectlError('E-USAGE', `${words.option('runName')} requires input from one pipe`, {
+    why: 'a run from files is identified by the file names',
+    fix: `omit ${words.option('runName')}, or read only standard input`,
+  });
+}
 
 /** Callbacks of a write. */
 export interface WriteHooks extends JobHooks<WriteResult> {
