@@ -329,7 +329,7 @@ export const errorExplanations = {
   },
   'E-ALREADY-SENT': {
     means:
-      'another run sent the same events, or the same content with demerges or with $incr, $decr or $add, to the same account; nothing was sent',
+      'another run sent the same events, or the same content with demerges or with $incr, $decr or $add, to the same account; none of these records was sent',
     causes: [
       'the same file was uploaded before, or another one with some of its events',
       'a growing log was uploaded without --resume',

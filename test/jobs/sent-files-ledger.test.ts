@@ -602,6 +602,19 @@ it('refuses a pipe that was sent with another division into shards', async () =>
   expect(written(service).flat()).toHaveLength(20);
 });
 
+it('refuses a file that was sent in other shards, also after a file of these shards', async () => {
+  const { service, world, run } = await stage();
+  writeFileSync(world.path('a.ndjson'), increments(20));
+  writeFileSync(world.path('b.ndjson'), increments(40).replaceAll('"u', '"v'));
+  expect((await run('upload', 'a.ndjson', '--shard', '1/2')).code).toBe(0);
+  expect((await run('upload', 'b.ndjson', '--shard', '1/3')).code).toBe(0);
+  const { length } = written(service).flat();
+  const both = ['upload', 'a.ndjson', 'b.ndjson', '--shard', '1/2', '--resume'];
+  const { code, stderr } = await run(...both);
+  expect([code, stderr]).toEqual([8, expect.stringContaining('b.ndjson was sent as shard 1/3')]);
+  expect(written(service).flat()).toHaveLength(length);
+});
+
 describe('a part of what was sent, because its producer ended early,', () => {
   const counted = async (stdin: boolean, parts: readonly string[]) => {
     const { service, world, run } = await stage();

@@ -23,11 +23,11 @@ export const jsonRunner =
     return { code, stderr, summary: (stdout ? JSON.parse(stdout) : {}) as Summary };
   };
 
-/** The records of each write that was carried out, in order. */
+/** The records of each write that was carried out, in order; after `reset-after`, there is no status. */
 export const written = <Sent = Record<string, unknown>>(service: TestService): Sent[][] =>
   service
     .requests()
-    .filter(({ method, status }) => method === 'POST' && status === 200)
+    .filter(({ method, status }) => method === 'POST' && (status === 200 || status === null))
     .map(({ body }) => {
       const { d, identities = [] } = body as { d?: Sent[]; identities?: Sent[] };
       return d ?? identities;

@@ -221,11 +221,9 @@ export class DuplicateProtection {
     const sent = await (isPiped
       ? pipedBefore(inputs, { lines, name: this.#names(inputs)[0]! })
       : sentBefore(inputs, { lines, resume, words: context.words }));
-    if (!sent) {
-      await this.#refuseOtherShards(inputs);
-      if (isPiped) await this.#refusePipedOtherwise(inputs);
-      return undefined;
-    }
+    if (!sent || !isPiped) await this.#refuseOtherShards(inputs);
+    if (!sent && isPiped) await this.#refusePipedOtherwise(inputs);
+    if (!sent) return undefined;
     context.messages.note(sentNote(sent));
     return sent;
   }
@@ -268,7 +266,7 @@ export class DuplicateProtection {
     const [first = ''] = this.#names(inputs);
     const sent = await (inputs.totalBytes === undefined
       ? pipedBefore(inputs, { lines, name: first })
-      : findSentInput(inputs, lines));
+      : findSentInput(inputs, lines, this.#lines));
     if (!sent) return;
     throw otherShards({ name: first, ...sent }, this.#run.shard, this.#place.context.words);
   }

@@ -404,7 +404,7 @@ export function alreadySent(
     'E-ALREADY-SENT',
     `${name} ${what} on ${finished.slice(0, 10)} by run ${run}`,
     {
-      why: `sending it again would duplicate ${records}; nothing was sent`,
+      why: `sending it again would duplicate ${records}; none of these was sent`,
       fix: isWhole
         ? `${option('resume')} sends only records added since; ${option('again')} resends all of it`
         : `${option('resume')} sends only what was added; ${option('again')} resends all of it`,
@@ -480,7 +480,7 @@ export function otherOptions(
     'E-ALREADY-SENT',
     `${name} was sent on ${day} by run ${line.run} with other options: ${differing.join(', ')}`,
     {
-      why: 'the same records would be sent a second time in another form; nothing was sent',
+      why: 'the same records would be sent a second time in another form; none of these was sent',
       fix: `use the options of that run with ${option('resume')}; ${option('again')} sends all of it in the new form`,
       file: name,
     },

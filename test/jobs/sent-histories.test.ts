@@ -1,0 +1,300 @@
+import {
+  cpSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { gzipSync } from 'node:zlib';
+import { expect, it } from 'vitest';
+import { randomOf, seeds, type Random } from '../chaos/random.js';
+import { runs } from '../support/property-runs.js';
+import { serve, written } from '../support/serve.js';
+import { until } from '../support/until.js';
+import type { World } from '../support/test-environment.js';
+
+// Many runs over files that grow, are copied, renamed and listed in any order. Some runs stop early or are killed.
+// ENGAGECTL_SEED=<seed> starts with that one.
+
+const kinds = ['increments', 'events', 'mixed', 'demerges', 'localTimes', 'users'] as const;
+type Kind = (typeof kinds)[number];
+
+/** Kinds whose records are safe to resend, or known one by one, so that a file may be edited. */
+const editable: ReadonlySet<Kind> = new Set(['events', 'localTimes', 'users']);
+
+const formatOf = (kind: Kind): string => {
+  if (kind === 'demerges') return 'list';
+  return kind === 'localTimes' ? 'csv' : 'ndjson';
+};
+
+/** `id` names a record by its user, and if a user is written several times also by the version: `u1.2`. */
+const nameOf = (id: string): string => id.split('.')[0]!;
+
+function lineOf(kind: Kind, id: string): string {
+  if (kind === 'demerges') return id;
+  if (kind === 'localTimes') return `${id},Visit,2023-11-14 22:13:20`;
+  const identity = nameOf(id);
+  if (kind === 'users') return JSON.stringify({ identity, profileData: { version: id } });
+  const isEvent = kind === 'events' || (kind === 'mixed' && Number(id.slice(1)) % 2 === 0);
+  const event = { type: 'event', evtName: 'Visit', ts: 1_700_000_000, evtData: {} };
+  return JSON.stringify({
+    identity,
+    ...(isEvent ? event : { profileData: { Visits: { $incr: 1 } } }),
+  });
+}
+
+const textOf = (kind: Kind, ids: readonly string[]): string =>
+  (kind === 'localTimes' ? 'identity,evtName,ts\n' : '') +
+  ids.map((id) => `${lineOf(kind, id)}\n`).join('');
+
+/** A record at the service, as a user or as its identity. */
+type Sent = string | { identity: string; profileData?: { version?: string } };
+
+const idOf = (sent: Sent): string =>
+  typeof sent === 'string' ? sent : (sent.profileData?.version ?? sent.identity);
+
+/** Ids of each file, by its name. */
+type Files = Map<string, readonly string[]>;
+
+/** Changes a file and says how. `fresh` makes a record that is in no file. */
+function change(files: Files, kind: Kind, fresh: () => string, random: Random): string {
+  const names = [...files.keys()] as [string, ...string[]];
+  const [name, other] = [random.pick(names), random.pick(names)];
+  const ids = files.get(name)!;
+  const at = random.below(ids.length + 1);
+  const some = () => Array.from({ length: 1 + random.below(4) }, fresh);
+  const next = (id: string) => `${nameOf(id)}.${Number(id.split('.')[1]) + 1}`;
+  const changes: [string, () => unknown][] = [
+    [`append to ${name}`, () => files.set(name, [...ids, ...some()])],
+    [`new ${name}`, () => files.set(name, some())],
+    [`empty ${name}`, () => files.set(name, [])],
+    [`copy ${name} to ${other}`, () => files.set(other, ids)],
+    [`rotate ${name} to ${other}`, () => files.set(other, ids).set(name, some())],
+    [`swap ${name} and ${other}`, () => files.set(name, files.get(other)!).set(other, ids)],
+  ];
+  const edits: [string, () => unknown][] = [
+    [`cut ${name} at ${at}`, () => files.set(name, ids.slice(0, at))],
+    [`cut the first ${at} of ${name}`, () => files.set(name, ids.slice(at))],
+    [`insert in ${name}`, () => files.set(name, ids.toSpliced(at, 0, fresh()))],
+    [`reverse ${name}`, () => files.set(name, ids.toReversed())],
+  ];
+  const versions: [string, () => unknown][] = [
+    [`edit ${name}`, () => files.set(name, ids.map(next))],
+    [
+      `edit some of ${name}`,
+      () =>
+        files.set(
+          name,
+          ids.map((id) => (random.chance(0.3) ? next(id) : id)),
+        ),
+    ],
+  ];
+  const [what, apply] = random.pick([
+    ...changes,
+    ...(editable.has(kind) ? edits : []),
+    ...(kind === 'users' ? versions : []),
+  ] as [[string, () => unknown]]);
+  apply();
+  return what;
+}
+
+/** Picks files without a common record. */
+function pickInputs(
+  files: Files,
+  given: readonly (readonly string[])[],
+  random: Random,
+): readonly string[] {
+  const order = [...files.keys()].map((name) => ({ name, at: random.next() }));
+  order.sort((a, b) => a.at - b.at);
+  const picked: string[] = [];
+  const users = new Set<string>();
+  for (const { name } of order.slice(0, 1 + random.below(order.length))) {
+    const own = files.get(name)!;
+    if (own.some((id) => users.has(nameOf(id)))) continue;
+    // What is not known one by one is known by its beginning, and only if an earlier run had no more than that.
+    const differs = (one: readonly string[]) =>
+      one[0] === own[0] && one.some((id, at) => id !== own[at]);
+    if (given.some(differs)) continue;
+    for (const id of own) users.add(nameOf(id));
+    picked.push(name);
+  }
+  return picked;
+}
+
+interface Choice {
+  readonly kind: Kind;
+  readonly zone: string;
+  readonly isSharded: boolean;
+}
+
+/** Options of one run; `limit` is among them. */
+function pickOptions({ kind, zone, isSharded }: Choice, random: Random) {
+  const limit = random.chance(0.15) ? 1 + random.below(6) : undefined;
+  const options = [
+    ...(kind === 'demerges' ? ['--yes'] : []),
+    ...(kind !== 'demerges' && random.chance(0.1) ? ['--trim'] : []),
+    ...(kind === 'users' && random.chance(0.7)
+      ? ['--changed', '--stream', random.pick(['x', 'y'])]
+      : []),
+    ...(kind === 'localTimes' ? ['--type', 'event', '--timezone', random.pick(['UTC', zone])] : []),
+    ...(isSharded ? ['--shard', random.pick(['1/2', '2/2', '1/2', '2/2', '1/3'])] : []),
+    ...(limit === undefined ? [] : ['--limit', String(limit)]),
+    '--chunk-size',
+    String(1 + random.below(3)),
+    '--concurrency',
+    String(isSharded ? 3 : 1 + random.below(2)),
+  ];
+  return { options, limit };
+}
+
+/** A run that sends nothing of its input, or that reads other inputs than the files of this step. */
+async function otherCommand(
+  world: World,
+  kind: Kind,
+  random: Random,
+): Promise<readonly string[] | undefined> {
+  const { stdout } = await world.run(['runs', 'list', '--json']);
+  const [first, ...more] = (JSON.parse(stdout) as { runs: { run: string }[] }).runs;
+  if (!first) return undefined;
+  if (random.chance(0.6)) return ['runs', 'resume', random.pick([first, ...more]).run];
+  return editable.has(kind) ? ['runs', 'prune', '--yes'] : undefined;
+}
+
+/** How a run is disturbed, by the request with this number. */
+const disturbances = {
+  stopped: { times: 1, answer: { status: 401 } },
+  reset: { times: 1, action: 'reset-after' },
+  killed: { delayMs: 20, answer: { status: 401 } },
+} as const;
+type Disturbance = keyof typeof disturbances;
+
+type Service = Awaited<ReturnType<typeof serve>>['service'];
+
+/** Runs a command. What a killed one has on disk is its state from when it waited for an answer. */
+async function runDisturbed(
+  { world, service }: { readonly world: World; readonly service: Service },
+  argv: readonly string[],
+  { stdin, by, after }: { stdin: string; by: Disturbance | undefined; after: number },
+) {
+  service.clearFaults();
+  if (by) await service.fault({ after, ...disturbances[by] });
+  const isHit = () => service.requests().some(({ fault, ms }) => fault !== null && ms === null);
+  let isOver = false;
+  const running = world.run([...argv, '--json'], { stdin }).finally(() => (isOver = true));
+  if (by === 'killed') await until(() => isOver || isHit());
+  const isKilled = by === 'killed' && !isOver && existsSync(world.stateDir);
+  if (isKilled) cpSync(world.stateDir, world.path('killed'), { recursive: true });
+  const result = await running;
+  if (isKilled) {
+    rmSync(world.stateDir, { recursive: true });
+    renameSync(world.path('killed'), world.stateDir);
+  }
+  return result;
+}
+
+/** Records that a rejects file lists, or has listed. */
+function addRejects(world: World, to: Set<string>): void {
+  for (const name of readdirSync(world.path('.'))) {
+    if (!name.includes('.rejects.')) continue;
+    for (const [id] of readFileSync(world.path(name), 'utf8').matchAll(/\bu\d+(\.\d+)?/g))
+      to.add(id);
+  }
+}
+
+/** Runs commands over files that change, and checks after each what has arrived. Returns the exit codes. */
+async function checkHistory(seed: number): Promise<readonly number[]> {
+  const random = randomOf(seed);
+  const kind = random.pick(kinds);
+  const zone = random.pick(['UTC', 'Europe/Berlin']);
+  const choice = { kind, zone, isSharded: random.chance(0.15) };
+  let users = 0;
+  const fresh = () => `u${users++}${kind === 'users' ? '.0' : ''}`;
+  const files: Files = new Map();
+  for (const name of ['a', 'b', 'c', 'd'])
+    files.set(name, Array.from({ length: random.below(8) }, fresh));
+  const { service, world } = await serve();
+  const sent = () => written<Sent>(service).flat().map(idOf);
+  const history = [`seed ${seed}: ${kind}`];
+  const given: (readonly string[])[] = [];
+  const rejects = new Set<string>();
+  const codes: number[] = [];
+  let maybeUnknown = false;
+
+  for (let step = 4 + random.below(8); step > 0; step -= 1) {
+    for (const chance of [0.6, 0.3])
+      if (random.chance(chance)) history.push(change(files, kind, fresh, random));
+    for (const [name, ids] of files) {
+      history.push(`  ${name}: ${ids.join(' ')}`);
+      writeFileSync(world.path(name), textOf(kind, ids));
+      writeFileSync(world.path(`${name}.gz`), gzipSync(textOf(kind, ids)));
+    }
+    const inputs = pickInputs(files, editable.has(kind) ? [] : given, random);
+    const [first] = inputs;
+    if (first === undefined) continue;
+    const isPiped = random.chance(0.2);
+    const names = inputs.map((name) => (random.chance(0.1) ? `${name}.gz` : name));
+    const { options, limit } = pickOptions(choice, random);
+    const write = [
+      kind === 'demerges' ? 'demerge' : 'upload',
+      ...(isPiped ? ['-', '--run-name', random.pick(['x', 'y'])] : names),
+      ...(isPiped || random.chance(0.75) ? ['--resume'] : []),
+      '--input-format',
+      formatOf(kind),
+      ...options,
+    ];
+    // The files of an earlier run may have common records now.
+    const all = [...files.values()].flat().map(nameOf);
+    const isDisjoint = new Set(all).size === all.length;
+    const other =
+      isDisjoint && random.chance(0.15) ? await otherCommand(world, kind, random) : undefined;
+    const by = random.chance(0.35)
+      ? random.pick(['stopped', 'stopped', 'killed', 'reset'] as const)
+      : undefined;
+    maybeUnknown ||= by === 'killed' || by === 'reset';
+    const read = isPiped ? [files.get(first)!] : inputs.map((name) => files.get(name)!);
+    given.push(...read);
+
+    const before = sent().length;
+    const stdin = textOf(kind, files.get(first)!);
+    const disturbed = { stdin, by, after: random.below(5) };
+    const { code, stdout, stderr } = await runDisturbed(
+      { world, service },
+      other ?? write,
+      disturbed,
+    );
+    codes.push(code);
+    addRejects(world, rejects);
+    const ids = sent();
+    const report = `${(other ?? write).join(' ')} ${by ?? ''}: exit code ${code}, sent`;
+    history.push(`${report} ${ids.slice(before).join(' ')}`);
+    const failed = (what: string) => expect.fail(`${what}: ${history.join('\n')}\n${stderr}`);
+
+    if (![0, 4, 8, ...(maybeUnknown ? [6] : [])].includes(code)) failed('exit code');
+    // Of records of two kinds, those of one are refused when they come.
+    if (code === 8 && kind !== 'mixed' && ids.length > before) failed('sent although refused');
+    if (kind !== 'users' && new Set(ids).size < ids.length) failed('sent twice');
+    if (![0, 6].includes(code) || other || choice.isSharded) continue;
+    const records = read.flat().slice(0, limit);
+    const summary = JSON.parse(stdout) as { read: number; notSent: number; resumed: number };
+    if (code === 6 && (summary.notSent > 0 || summary.read < records.length)) continue; // stopped
+    const lost = records.find((id) => !ids.includes(id) && !rejects.has(id));
+    if (lost !== undefined) failed(`lost ${lost}`);
+    if (kind !== 'users' || summary.resumed > 0) continue;
+    const last = new Map(ids.map((id) => [nameOf(id), id]));
+    const old = records.find((id) => last.get(nameOf(id)) !== id);
+    if (old !== undefined) failed(`did not send ${old}`);
+  }
+  return codes;
+}
+
+it(
+  'sends each record once, or nothing, in all runs over files that change',
+  { timeout: 600_000 },
+  async () => {
+    const codes: number[] = [];
+    for (const seed of seeds(runs(400))) codes.push(...(await checkHistory(seed)));
+    for (const code of [0, 4, 6, 8]) expect(codes).toContain(code);
+  },
+);
