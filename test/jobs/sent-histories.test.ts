@@ -18,11 +18,27 @@ import type { World } from '../support/test-environment.js';
 // Many runs over files that grow, are copied, renamed and listed in any order. Some runs stop early or are killed.
 // ENGAGECTL_SEED=<seed> starts with that one.
 
-const kinds = ['increments', 'events', 'mixed', 'demerges', 'localTimes', 'users'] as const;
+const kinds = [
+  'increments',
+  'events',
+  'mixed',
+  'demerges',
+  'localTimes',
+  'users',
+  'statuses',
+] as const;
 type Kind = (typeof kinds)[number];
 
+/** Kinds whose records are safe to resend. A user or address is written several times, in versions. */
+const idempotent: ReadonlySet<Kind> = new Set(['users', 'statuses']);
+
 /** Kinds whose records are safe to resend, or known one by one, so that a file may be edited. */
-const editable: ReadonlySet<Kind> = new Set(['events', 'localTimes', 'users']);
+const editable: ReadonlySet<Kind> = new Set(['events', 'localTimes', ...idempotent]);
+
+const commandOf = (kind: Kind): string => {
+  if (kind === 'demerges') return 'demerge';
+  return kind === 'statuses' ? 'subscribe' : 'upload';
+};
 
 const formatOf = (kind: Kind): string => {
   if (kind === 'demerges') return 'list';
@@ -32,9 +48,20 @@ const formatOf = (kind: Kind): string => {
 /** `id` names a record by its user, and if a user is written several times also by the version: `u1.2`. */
 const nameOf = (id: string): string => id.split('.')[0]!;
 
+/** Statuses of an address, by its version. */
+const statuses = ['Unsubscribe', 'Resubscribe'];
+
 function lineOf(kind: Kind, id: string): string {
   if (kind === 'demerges') return id;
   if (kind === 'localTimes') return `${id},Visit,2023-11-14 22:13:20`;
+  if (kind === 'statuses') {
+    const [value, version] = id.split('.');
+    return JSON.stringify({
+      type: 'email',
+      value: `${value}@x.test`,
+      status: statuses[Number(version)],
+    });
+  }
   const identity = nameOf(id);
   if (kind === 'users') return JSON.stringify({ identity, profileData: { version: id } });
   const isEvent = kind === 'events' || (kind === 'mixed' && Number(id.slice(1)) % 2 === 0);
@@ -49,11 +76,17 @@ const textOf = (kind: Kind, ids: readonly string[]): string =>
   (kind === 'localTimes' ? 'identity,evtName,ts\n' : '') +
   ids.map((id) => `${lineOf(kind, id)}\n`).join('');
 
-/** A record at the service, as a user or as its identity. */
-type Sent = string | { identity: string; profileData?: { version?: string } };
+/** A record at the service: an identity, a status, or else a user or an event. */
+type Sent =
+  | string
+  | { readonly value: string; readonly status: string }
+  | { readonly identity: string; readonly profileData?: { readonly version?: string } };
 
-const idOf = (sent: Sent): string =>
-  typeof sent === 'string' ? sent : (sent.profileData?.version ?? sent.identity);
+function idOf(sent: Sent): string {
+  if (typeof sent === 'string') return sent;
+  if ('identity' in sent) return sent.profileData?.version ?? sent.identity;
+  return `${sent.value.split('@')[0]}.${statuses.indexOf(sent.status)}`;
+}
 
 /** Ids of each file, by its name. */
 type Files = Map<string, readonly string[]>;
@@ -65,7 +98,7 @@ function change(files: Files, kind: Kind, fresh: () => string, random: Random): 
   const ids = files.get(name)!;
   const at = random.below(ids.length + 1);
   const some = () => Array.from({ length: 1 + random.below(4) }, fresh);
-  const next = (id: string) => `${nameOf(id)}.${Number(id.split('.')[1]) + 1}`;
+  const next = (id: string) => `${nameOf(id)}.${1 - Number(id.split('.')[1])}`;
   const changes: [string, () => unknown][] = [
     [`append to ${name}`, () => files.set(name, [...ids, ...some()])],
     [`new ${name}`, () => files.set(name, some())],
@@ -94,7 +127,7 @@ function change(files: Files, kind: Kind, fresh: () => string, random: Random): 
   const [what, apply] = random.pick([
     ...changes,
     ...(editable.has(kind) ? edits : []),
-    ...(kind === 'users' ? versions : []),
+    ...(idempotent.has(kind) ? versions : []),
   ] as [[string, () => unknown]]);
   apply();
   return what;
@@ -134,9 +167,9 @@ function pickOptions({ kind, zone, isSharded }: Choice, random: Random) {
   const limit = random.chance(0.15) ? 1 + random.below(6) : undefined;
   const options = [
     ...(kind === 'demerges' ? ['--yes'] : []),
-    ...(kind !== 'demerges' && random.chance(0.1) ? ['--trim'] : []),
-    ...(kind === 'users' && random.chance(0.7)
-      ? ['--changed', '--stream', random.pick(['x', 'y'])]
+    ...(kind !== 'demerges' && kind !== 'statuses' && random.chance(0.1) ? ['--trim'] : []),
+    ...(idempotent.has(kind) && random.chance(0.7)
+      ? ['--changed', '--stream', kind === 'users' ? random.pick(['x', 'y']) : 'x']
       : []),
     ...(kind === 'localTimes' ? ['--type', 'event', '--timezone', random.pick(['UTC', zone])] : []),
     ...(isSharded ? ['--shard', random.pick(['1/2', '2/2', '1/2', '2/2', '1/3'])] : []),
@@ -210,7 +243,7 @@ async function checkHistory(seed: number): Promise<readonly number[]> {
   const zone = random.pick(['UTC', 'Europe/Berlin']);
   const choice = { kind, zone, isSharded: random.chance(0.15) };
   let users = 0;
-  const fresh = () => `u${users++}${kind === 'users' ? '.0' : ''}`;
+  const fresh = () => `u${users++}${idempotent.has(kind) ? '.0' : ''}`;
   const files: Files = new Map();
   for (const name of ['a', 'b', 'c', 'd'])
     files.set(name, Array.from({ length: random.below(8) }, fresh));
@@ -237,7 +270,7 @@ async function checkHistory(seed: number): Promise<readonly number[]> {
     const names = inputs.map((name) => (random.chance(0.1) ? `${name}.gz` : name));
     const { options, limit } = pickOptions(choice, random);
     const write = [
-      kind === 'demerges' ? 'demerge' : 'upload',
+      commandOf(kind),
       ...(isPiped ? ['-', '--run-name', random.pick(['x', 'y'])] : names),
       ...(isPiped || random.chance(0.75) ? ['--resume'] : []),
       '--input-format',
@@ -274,14 +307,14 @@ async function checkHistory(seed: number): Promise<readonly number[]> {
     if (![0, 4, 8, ...(maybeUnknown ? [6] : [])].includes(code)) failed('exit code');
     // Of records of two kinds, those of one are refused when they come.
     if (code === 8 && kind !== 'mixed' && ids.length > before) failed('sent although refused');
-    if (kind !== 'users' && new Set(ids).size < ids.length) failed('sent twice');
+    if (!idempotent.has(kind) && new Set(ids).size < ids.length) failed('sent twice');
     if (![0, 6].includes(code) || other || choice.isSharded) continue;
     const records = read.flat().slice(0, limit);
     const summary = JSON.parse(stdout) as { read: number; notSent: number; resumed: number };
     if (code === 6 && (summary.notSent > 0 || summary.read < records.length)) continue; // stopped
     const lost = records.find((id) => !ids.includes(id) && !rejects.has(id));
     if (lost !== undefined) failed(`lost ${lost}`);
-    if (kind !== 'users' || summary.resumed > 0) continue;
+    if (!idempotent.has(kind) || summary.resumed > 0) continue;
     const last = new Map(ids.map((id) => [nameOf(id), id]));
     const old = records.find((id) => last.get(nameOf(id)) !== id);
     if (old !== undefined) failed(`did not send ${old}`);
