@@ -71,32 +71,34 @@ interface AtomicFileOptions extends FileMode {
  */
 export class AtomicFile {
   readonly descriptor: number;
+  /** Path of the temporary file. */
+  readonly path: string;
   readonly #target: string;
-  readonly #path: string;
   #isOpen = true;
 
   constructor(target: string, { mode = 0o600, append = false }: AtomicFileOptions = {}) {
     this.#target = target;
-    this.#path = temporaryPath(target);
+    this.path = temporaryPath(target);
     const flags = O_RDWR | O_CREAT | O_EXCL | noFollow | (append ? O_APPEND : 0);
-    this.descriptor = openSync(this.#path, flags, mode);
+    this.descriptor = openSync(this.path, flags, mode);
   }
 
   /** Writes all bytes, at `position` or after the previous write. */
   write(content: string | Uint8Array, position?: number): void {
-    this.#guard(() => writeAll(this.descriptor, content, position));
+    this.#guard(false, () => writeAll(this.descriptor, content, position));
   }
 
   /**
    * Syncs the content and renames it to the file's name. Without `overwrite`, fails with EEXIST if the
-   * name is taken. `keepOpen` leaves the descriptor to the caller.
+   * name is taken; `keepIfTaken` then leaves the content in the temporary file. `keepOpen` leaves the
+   * descriptor to the caller.
    */
-  commit({ overwrite = true, keepOpen = false } = {}): void {
-    this.#guard(() => {
+  commit({ overwrite = true, keepOpen = false, keepIfTaken = false } = {}): void {
+    this.#guard(keepIfTaken, () => {
       fsyncSync(this.descriptor);
       if (!keepOpen) this.#close();
-      if (overwrite) renameSync(this.#path, this.#target);
-      else renameToNew(this.#path, this.#target);
+      if (overwrite) renameSync(this.path, this.#target);
+      else renameToNew(this.path, this.#target);
       fsyncFolder(path.dirname(this.#target));
     });
   }
@@ -104,14 +106,15 @@ export class AtomicFile {
   /** Closes and removes the temporary. Has no effect after `commit`. */
   discard(): void {
     this.#close();
-    rmSync(this.#path, { force: true });
+    rmSync(this.path, { force: true });
   }
 
-  #guard(work: () => void): void {
+  #guard(keepIfTaken: boolean, work: () => void): void {
     try {
       work();
     } catch (error) {
-      this.discard();
+      const isTaken = (error as NodeJS.ErrnoException).code === 'EEXIST';
+      if (!isTaken || !keepIfTaken) this.discard();
       throw error;
     }
   }

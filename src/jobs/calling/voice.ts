@@ -148,10 +148,9 @@ class Recording {
     } catch (error) {
       throw notWritten(name, error);
     }
-    throw new EngagectlError('E-OUTPUT-EXISTS', `${name} already exists`, {
+    throw existsAlready(name, {
       why: 'a recording does not replace existing files',
       fix: 'remove it, or choose another --record',
-      file: name,
     });
   }
 
@@ -177,16 +176,20 @@ class Recording {
     }
   }
 
-  /** Throws E-FILE-WRITE. */
+  /** Throws E-FILE-WRITE, and E-OUTPUT-EXISTS if the name was taken during the call, as by the other phone. */
   close(): void {
     if (this.#bytes === 0) this.add({ rate: recordedRate, samples: new Int16Array(0) });
     try {
       if (this.#failure !== undefined) throw this.#failure;
       this.#temporary.write(sizeField(this.#bytes - 8), sizeAt);
       this.#temporary.write(sizeField(this.#bytes - dataSizeAt - 4), dataSizeAt);
-      this.#temporary.commit();
+      this.#temporary.commit({ overwrite: false, keepIfTaken: true });
     } catch (error) {
-      throw notWritten(this.#name, error);
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw notWritten(this.#name, error);
+      throw existsAlready(this.#name, {
+        why: 'it was created during the call',
+        fix: `the recording is in ${this.#temporary.path}: rename that file`,
+      });
     }
   }
 
@@ -202,6 +205,12 @@ function sizeField(size: number): Buffer {
 }
 
 const recordedRate = 48_000;
+
+const existsAlready = (
+  file: string,
+  advice: { readonly why: string; readonly fix: string },
+): EngagectlError =>
+  new EngagectlError('E-OUTPUT-EXISTS', `${file} already exists`, { ...advice, file });
 
 const notWritten = (file: string, cause: unknown): EngagectlError =>
   fileWriteError({ file, done: 'written', option: () => '--record' }, cause);

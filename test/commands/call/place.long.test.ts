@@ -293,6 +293,29 @@ it('transmits the audio of each side to the other', async () => {
   expect(Math.abs(heard('heard-by-bob.wav') - 440)).toBeLessThan(20);
 });
 
+it('keeps both recordings of two phones that record to one file', async () => {
+  const { world, listen, place } = await callingWorld();
+  writeFileSync(world.path('880.wav'), writeWav(tone(880)));
+  const listener = await listen('ann_1', '--once', '--record', 'heard.wav');
+  const placed = place(
+    'bob_1',
+    'ann_1',
+    '--hangup-after',
+    '500ms',
+    '--play',
+    '880.wav',
+    '--record',
+    'heard.wav',
+  );
+  const caller = await placed.ended();
+  expect(await listener.ended()).toBe(caller === 0 ? 8 : 0);
+  const refused = caller === 0 ? listener : placed;
+  expect(refused.stderr).toContain('heard.wav already exists');
+  const [, kept = ''] = /the recording is in (\S+):/.exec(refused.stderr) ?? [];
+  for (const file of [world.path('heard.wav'), kept])
+    expect(readWav(readFileSync(file)).samples.length).toBeGreaterThan(0);
+});
+
 const tone = (hertz: number): Sound => ({
   rate: 16_000,
   samples: Int16Array.from({ length: 48_000 }, (_, n) =>
