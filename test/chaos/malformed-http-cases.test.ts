@@ -161,6 +161,25 @@ describe('D cursor loops', () => {
     expect(existsSync(world.path('out.ndjson'))).toBe(false);
   });
 
+  // A cache that knows the address of an opening only gives each range the answer to the first one.
+  it.each([
+    ['one cursor for all days', () => 'c0', 7],
+    ['new cursors for the same records', (opened: number) => `c${opened}`, 7],
+    ['other records for each day', (opened: number) => `d${opened}`, 0],
+  ])('end with %s only if the records differ', async (_, cursorOf, expected) => {
+    let opened = 0;
+    const page = (day: string) =>
+      `{"status":"success","records":[{"ts":202401${day}000000,"a":1},{"ts":202401${day}000001}]}`;
+    const { code, stderr, world } = await against((target) => {
+      const day = /cursor=d(\d)/.exec(target)?.[1] ?? '1';
+      const opening = () => `{"status":"success","cursor":"${cursorOf((opened += 1))}"}`;
+      return { pieces: [plain(target.includes('cursor=') ? page(`0${day}`) : opening())] };
+    }, 'export-events --event Seen --from 20240101 --to 20240103 -o out.ndjson'.split(' '));
+    expect(code, stderr).toBe(expected);
+    expect(existsSync(world.path('out.ndjson'))).toBe(expected === 0);
+    if (expected === 7) expect(stderr).toContain('the same 2 records for Seen of 2024-01-0');
+  });
+
   it.each([
     ['two pages', 2, 'the same 2 records under two cursors'],
     ['seven pages', 7, 'the same 2 records under two cursors'],

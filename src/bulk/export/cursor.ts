@@ -43,6 +43,8 @@ export interface CursorState {
 interface ExportedPage {
   readonly page: ScannedPage | undefined;
   readonly next: string | undefined;
+  /** Hash of the records; undefined without records. */
+  readonly hash: bigint | undefined;
 }
 
 /**
@@ -75,8 +77,8 @@ export async function* followCursor(
       // Only if no other slice needs the slot.
       const ahead = isNew && limiter.inFlight < limiter.limit ? askFor(early) : undefined;
       const { page, next } = await request.answer;
-      watch.pass(page);
-      yield { page: page.members.records === 'array' ? page : undefined, next };
+      const hash = watch.pass(page);
+      yield { page: page.members.records === 'array' ? page : undefined, next, hash };
       scanners.push(request.scanner);
       if (next === undefined) return;
       if (ahead?.cursor === next) {
@@ -209,8 +211,11 @@ class CursorLoopGuard {
     this.#option = option;
   }
 
-  /** Throws E-CURSOR for a repeated page, and for too many consecutive pages without new records. */
-  pass({ count, hash }: ScannedPage): void {
+  /**
+   * Returns the hash of the records. Throws E-CURSOR for a repeated page, and for too many consecutive pages without
+   * new records.
+   */
+  pass({ count, hash }: ScannedPage): bigint | undefined {
     const own = count === 0 ? undefined : hash();
     const isNew = own !== undefined && !this.#seen.has(own);
     // A single record may legitimately occur twice.
@@ -218,6 +223,7 @@ class CursorLoopGuard {
     this.#stale = isNew ? 0 : this.#stale + 1;
     if (this.#stale >= mostStale) throw nothingNew(this.#option);
     if (isNew) this.#seen.add(own);
+    return own;
   }
 }
 
@@ -227,6 +233,21 @@ const samePage = (records: number, option: OptionName): EngagectlError =>
     `the service sent the same ${countOf(records, 'record')} under two cursors`,
     {
       why: 'continuing would duplicate records',
+      fix: fixOf(option),
+    },
+  );
+
+/** Error for records that the service sent for two ranges of days. */
+export const samePageOfDays = (
+  records: number,
+  [range, other]: readonly [string, string],
+  option: OptionName,
+): EngagectlError =>
+  new EngagectlError(
+    'E-CURSOR',
+    `the service sent the same ${countOf(records, 'record')} for ${range} and for ${other}`,
+    {
+      why: 'an event has one day, so one of the two answers is of other days; a cache in between may repeat answers',
       fix: fixOf(option),
     },
   );

@@ -85,9 +85,32 @@ export interface ExportJob {
   readonly limiter: ConcurrencyLimiter;
   /** Pool of unused scanners: they are large, and slices are many. */
   readonly scanners: PageScanner[];
+  /** Pages that this process read, to find those that the service sends for two slices. */
+  readonly pages: SlicePages;
   readonly option: OptionName;
   readonly pollIntervalMs: number;
   readonly pendingTimeoutMs: number;
+}
+
+/** Slices by the pages read for them, with hashes of their records. */
+export class SlicePages {
+  readonly #slices = new Map<string, Map<bigint, PlannedSlice>>();
+
+  /** Adds a page. Returns another slice of the same event with these records, if any. */
+  add(slice: PlannedSlice, hash: bigint): PlannedSlice | undefined {
+    const { eventName } = slice.query;
+    const pages = this.#slices.get(eventName) ?? new Map<bigint, PlannedSlice>();
+    this.#slices.set(eventName, pages);
+    const other = pages.get(hash) ?? slice;
+    pages.set(hash, other);
+    return other === slice ? undefined : other;
+  }
+
+  /** Removes the pages of a slice that is read again. */
+  drop(slice: PlannedSlice): void {
+    const pages = this.#slices.get(slice.query.eventName);
+    for (const [hash, one] of pages ?? []) if (one === slice) pages?.delete(hash);
+  }
 }
 
 /** Counters of a running export, read by the progress display. */

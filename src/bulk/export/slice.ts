@@ -1,6 +1,12 @@
 import { spanOf, daysBetween, splitDays, type DayRange, type Day } from '../../contract/dates.js';
 import { countOf } from '../../errors.js';
-import { CursorExpiredError, followCursor, openCursor, type CursorState } from './cursor.js';
+import {
+  CursorExpiredError,
+  followCursor,
+  openCursor,
+  samePageOfDays,
+  type CursorState,
+} from './cursor.js';
 import type { PageTarget, PlannedSlice, ExportJob } from './export-job.js';
 import type { ExportEntry, SliceProgress } from './export-journal.js';
 import { rawMembers } from '../../text/raw-json.js';
@@ -45,6 +51,7 @@ export async function readSlice(sliceJob: SliceJob): Promise<void> {
   const counts = { records: earlier?.records ?? 0, pages: earlier?.pages ?? 0 };
   const drop = async (entry: ExportEntry) => {
     await job.log.note(entry);
+    job.pages.drop(planned);
     if (counts.records > 0) await target.rewind(start);
     job.state.records -= counts.records;
     job.state.pages -= counts.pages;
@@ -96,7 +103,9 @@ async function copyPages(
   let waiting = 0;
   let committed = Promise.resolve();
   try {
-    for await (const { page: whole, next } of followCursor(await trailOf(sliceJob, earlier), job)) {
+    const pages = followCursor(await trailOf(sliceJob, earlier), job);
+    for await (const { page: whole, next, hash } of pages) {
+      if (whole && hash !== undefined) refuseOtherDays(whole, hash, sliceJob);
       const page = whole && { ...whole, count: Math.min(whole.count, limit - state.records) };
       const records = page?.count ?? 0;
       if (page) {
@@ -124,6 +133,21 @@ async function copyPages(
     await committed;
   }
   return undefined;
+}
+
+/**
+ * Throws E-CURSOR for a page of events that another slice of the event has as well. Records with a time have one day,
+ * so one of the slices would get records of other days. A single record may occur twice.
+ */
+function refuseOtherDays(page: RecordPage, hash: bigint, { planned, job }: SliceJob): void {
+  if (
+    page.count < 2 ||
+    recordDay(page.bytes.subarray(page.bounds[0], page.bounds[1])) === undefined
+  )
+    return;
+  const other = job.pages.add(planned, hash);
+  if (!other) return;
+  throw samePageOfDays(page.count, [spanOf(other.query), spanOf(planned.query)], job.option);
 }
 
 async function trailOf(

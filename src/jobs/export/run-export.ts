@@ -1,6 +1,10 @@
 import path from 'node:path';
 import { exportDocuments } from '../../bulk/export/export-documents.js';
-import { newExportCounters, type ExportCounters } from '../../bulk/export/export-job.js';
+import {
+  newExportCounters,
+  SlicePages,
+  type ExportCounters,
+} from '../../bulk/export/export-job.js';
 import {
   exportEntries,
   type ExportEntry,
@@ -196,6 +200,7 @@ async function perform(
     state,
     limiter: context.ports?.limiter?.() ?? new AimdLimiter(slots),
     scanners: [],
+    pages: new SlicePages(),
     pollIntervalMs: request.pollInterval ?? exportDefaults.pollInterval,
     pendingTimeoutMs: request.pendingTimeout ?? exportDefaults.pendingTimeout,
   });
