@@ -139,7 +139,8 @@ export async function publishFile(
   }
 }
 
-const vanished = ({ partial, option }: FileTarget, cause: unknown): EngagectlError =>
+/** Error for a partial file that another process removed or renamed. */
+export const vanished = ({ partial, option }: FileTarget, cause?: unknown): EngagectlError =>
   new EngagectlError('E-FILE-WRITE', `${partial} disappeared during the run`, {
     why: 'another process removed or renamed it',
     fix: `restart the export with ${option('fresh')}`,

@@ -1,7 +1,13 @@
 import { isatty } from 'node:tty';
 import { rm, constants, open, type FileHandle } from 'node:fs/promises';
 import { CheckpointFile, writeAll, type FileCheckpoint } from './checkpoint-file.js';
-import { publishFile, partialExists, type FileTarget, type StreamTarget } from './partial-file.js';
+import {
+  publishFile,
+  partialExists,
+  vanished,
+  type FileTarget,
+  type StreamTarget,
+} from './partial-file.js';
 import { EngagectlError, interruptionError, type OptionName } from '../errors.js';
 import { fileWriteError } from '../files/file-errors.js';
 import { sanitize, sanitizeJsonText } from '../wording.js';
@@ -26,9 +32,9 @@ export interface Sink {
   /** Whether the file can be truncated. */
   readonly rewindable: boolean;
   readonly file: SinkFile;
-  /** Closes the file and renames it to its final name. Throws E-OUTPUT-EXISTS. */
+  /** Closes the file and renames it to its final name. Throws E-OUTPUT-EXISTS, and E-FILE-WRITE if it was renamed. */
   publish(): Promise<void>;
-  /** Closes the file and keeps it unless it is empty. No effect after `publish`. */
+  /** Closes the file and keeps it unless it is empty. Idempotent, and without effect after `publish`. */
   close(): Promise<void>;
 }
 
@@ -47,20 +53,25 @@ export async function openFileSink(
   { overwrite, resume }: FileSinkOptions,
 ): Promise<Sink> {
   const file = await openPartial(target, resume);
-  let isPublished = false;
+  let isDone = false;
   return {
     name: target.name,
     rewindable: true,
     file,
     publish: async () => {
-      isPublished = true;
+      isDone = true;
+      // Another process may have set the file aside (`--fresh`), and write its own document under this name.
+      const isOurs = await file.isInPlace();
       await file.close();
+      if (!isOurs) throw vanished(target);
       await publishFile(target, { overwrite });
     },
     close: async () => {
-      if (isPublished) return;
+      if (isDone) return;
+      isDone = true;
+      const isUnused = file.mark.bytes === 0 && (await file.isInPlace());
       await file.close();
-      if (file.mark.bytes === 0) await rm(target.partial, { force: true });
+      if (isUnused) await rm(target.partial, { force: true });
     },
   };
 }

@@ -375,6 +375,23 @@ describe('D failures', () => {
     ]);
   });
 
+  it('publish no file that a later run with --fresh writes under the same name', async () => {
+    const slow: Readonly<Record<string, number>> = { y: 300, z: 1000 };
+    await serve((received) => after(slow[received.url.slice(-1)] ?? 1, answerTo(received)));
+    const toFile = ['--by', 'identity', '-o', 'out.ndjson', '--overwrite', '--fresh', '--input'];
+    writeFileSync(world.path('first.txt'), 'a\ny\n');
+    writeFileSync(world.path('second.txt'), 'b\nz\n');
+    const first = run([...toFile, 'first.txt']);
+    await until(() => asked().includes('identity=y'));
+    const second = run([...toFile, 'second.txt']);
+    const { code, stderr } = await first;
+    expect(code, stderr).toBe(9);
+    expect(stderr).toMatch(/disappeared during the run[^]*--fresh/);
+    expect(existsSync(world.path('out.ndjson'))).toBe(false);
+    expect((await second).code).toBe(0);
+    expect(readFileSync(world.path('out.ndjson'), 'utf8')).toBe(lines('b', 'z'));
+  });
+
   it('requests are retried, as --verbose reports, and adapt to 429s', async () => {
     await serve((received, index) => (index % 2 === 0 ? throttle() : answerTo(received)));
     const { code, stdout, stderr } = await run(['a', 'b', 'c', '--verbose']);
