@@ -161,6 +161,23 @@ describe('D cursor loops', () => {
     expect(existsSync(world.path('out.ndjson'))).toBe(false);
   });
 
+  it('end again with the same records if the export is resumed', async () => {
+    const page = (next: string) =>
+      `{"status":"success","records":[{"ts":20240101000000},{"ts":20240101000001}]${next}}`;
+    await using server = await startRawServer(({ target, body }) => {
+      if (!body) return undefined;
+      if (!target.includes('cursor=')) return { pieces: [plain(success(target, body))] };
+      return { pieces: [plain(page(target.includes('c0') ? ',"next_cursor":"c1"' : ''))] };
+    });
+    const world = makeWorld({ env: accountAt(server.url, 'p-4471-x') });
+    const first = await world.run([...exportEvents, '-o', 'out.ndjson']);
+    expect(first.stderr).toContain('the same 2 records under two cursors');
+    const { code, stderr } = await world.run([...exportEvents, '-o', 'out.ndjson', '--resume']);
+    expect(code, stderr).toBe(7);
+    expect(stderr).toContain('the same 2 records under two cursors');
+    expect(existsSync(world.path('out.ndjson'))).toBe(false);
+  });
+
   // A cache that knows the address of an opening only gives each range the answer to the first one.
   it.each([
     ['one cursor for all days', () => 'c0', 7],
@@ -170,14 +187,22 @@ describe('D cursor loops', () => {
     let opened = 0;
     const page = (day: string) =>
       `{"status":"success","records":[{"ts":202401${day}000000,"a":1},{"ts":202401${day}000001}]}`;
-    const { code, stderr, world } = await against((target) => {
+    await using server = await startRawServer(({ target, body }) => {
       const day = /cursor=d(\d)/.exec(target)?.[1] ?? '1';
       const opening = () => `{"status":"success","cursor":"${cursorOf((opened += 1))}"}`;
+      if (!body) return undefined;
       return { pieces: [plain(target.includes('cursor=') ? page(`0${day}`) : opening())] };
-    }, 'export-events --event Seen --from 20240101 --to 20240103 -o out.ndjson'.split(' '));
-    expect(code, stderr).toBe(expected);
-    expect(existsSync(world.path('out.ndjson'))).toBe(expected === 0);
-    if (expected === 7) expect(stderr).toContain('the same 2 records for Seen of 2024-01-0');
+    });
+    const world = makeWorld({ env: accountAt(server.url, 'p-4471-x') });
+    const argv = 'export-events --event Seen --from 20240101 --to 20240103 -o out.ndjson'.split(
+      ' ',
+    );
+    for (const resumed of expected === 0 ? [[]] : [[], ['--resume']]) {
+      const { code, stderr } = await world.run([...argv, ...resumed]);
+      expect(code, stderr).toBe(expected);
+      expect(existsSync(world.path('out.ndjson'))).toBe(expected === 0);
+      if (expected === 7) expect(stderr).toContain('the same 2 records for Seen of 2024-01-0');
+    }
   });
 
   it.each([

@@ -37,6 +37,8 @@ export interface CursorState {
   readonly of: string;
   readonly cursor: string;
   readonly seen: Iterable<string>;
+  /** Hashes of the pages that an earlier process read. */
+  readonly hashes: Iterable<string>;
 }
 
 /** A page and the cursor of the next one. The last response may have no page. */
@@ -53,14 +55,14 @@ interface ExportedPage {
  * CursorExpiredError, E-CURSOR (a loop), E-ANSWER, E-PENDING, E-CREDENTIALS, E-UNAVAILABLE.
  */
 export async function* followCursor(
-  { kind, of, cursor, seen: earlier }: CursorState,
+  { kind, of, cursor, seen: earlier, hashes }: CursorState,
   job: ExportJob,
 ): AsyncGenerator<ExportedPage> {
   const left = new AbortController();
   const asking = { ...job, signal: AbortSignal.any([job.signal, left.signal]) };
   const { scanners, limiter, option } = job;
   const seen = new Set([...earlier].map(digestOf));
-  const watch = new CursorLoopGuard(option);
+  const watch = new CursorLoopGuard(option, hashes);
   const askFor = (cursor: string): PageRequest => {
     seen.add(digestOf(cursor));
     return ask(cursor, {
@@ -204,11 +206,13 @@ const mostStale = 1000;
  */
 class CursorLoopGuard {
   readonly #option: OptionName;
-  readonly #seen = new Set<bigint>();
+  readonly #seen: Set<bigint>;
   #stale = 0;
 
-  constructor(option: OptionName) {
+  /** `hashes`: those of the pages before. */
+  constructor(option: OptionName, hashes: Iterable<string>) {
     this.#option = option;
+    this.#seen = new Set(Array.from(hashes, BigInt));
   }
 
   /**

@@ -85,7 +85,7 @@ export interface ExportJob {
   readonly limiter: ConcurrencyLimiter;
   /** Pool of unused scanners: they are large, and slices are many. */
   readonly scanners: PageScanner[];
-  /** Pages that this process read, to find those that the service sends for two slices. */
+  /** Pages of the run so far, to find those that the service sends for two slices. */
   readonly pages: SlicePages;
   readonly option: OptionName;
   readonly pollIntervalMs: number;

@@ -96,6 +96,8 @@ interface OfDocument {
 interface CommittedPage extends OfSlice {
   readonly next: string | null;
   readonly records: number;
+  /** Hash of the records; absent without records, and in runs of earlier versions. */
+  readonly hash?: string;
   /** Checkpoint of the slice's target after the page. */
   readonly at: Checkpoint;
 }
@@ -120,14 +122,15 @@ export const exportEntries = {
     { slice, cursor, spilled }: OfSlice & { readonly cursor: string; readonly spilled: boolean },
   ): void {
     const start = spilled ? emptyCheckpoint : progress.document(progress.documentOf[slice]!).at;
-    const seen = new Set([cursor]);
+    const [seen, hashes] = [new Set([cursor]), new Set<string>()];
     const initial = { start, at: start, spilled, merged: false, records: 0, pages: 0 };
-    progress.slices.set(slice, { ...initial, cursor, seen });
+    progress.slices.set(slice, { ...initial, cursor, seen, hashes });
   },
-  page(progress: ExportResumeState, { slice, next, records, at }: CommittedPage): void {
+  page(progress: ExportResumeState, { slice, next, records, hash, at }: CommittedPage): void {
     progress.changeSlice(slice, (was) => {
       if (!was.spilled) progress.advance(slice, at);
       if (next !== null) was.seen.add(next);
+      if (hash !== undefined) was.hashes.add(hash);
       return { at, cursor: next, records: was.records + records, pages: was.pages + 1 };
     });
   },
@@ -187,6 +190,8 @@ export interface SliceProgress {
   readonly cursor: string | null | undefined;
   /** All cursors so far. */
   readonly seen: Set<string>;
+  /** Hashes of the pages so far. */
+  readonly hashes: Set<string>;
   readonly records: number;
   readonly pages: number;
 }
@@ -240,7 +245,8 @@ export class ExportResumeState {
   dropPages(slice: number): void {
     this.changeSlice(slice, ({ start, spilled }) => {
       if (!spilled) this.advance(slice, start);
-      return { at: start, cursor: undefined, seen: new Set<string>(), records: 0, pages: 0 };
+      const nothing = { seen: new Set<string>(), hashes: new Set<string>(), records: 0, pages: 0 };
+      return { at: start, cursor: undefined, ...nothing };
     });
   }
 

@@ -119,9 +119,10 @@ async function copyPages(
       }
       // Commits run behind the writes, so that no page waits for the disk.
       waiting += 1;
-      const at = target.checkpoint();
+      const after = { next: next ?? null, records, at: target.checkpoint() };
+      const known = hash === undefined ? {} : { hash: String(hash) };
       committed = job.log
-        .note({ kind: 'page', slice: planned.index, next: next ?? null, records, at }, target)
+        .note({ kind: 'page', slice: planned.index, ...after, ...known }, target)
         .then(() => void (waiting -= 1));
       committed.catch(() => undefined); // the next await reports it
       if (waiting >= mostWaiting) await committed;
@@ -146,9 +147,13 @@ function refuseOtherDays(page: RecordPage, hash: bigint, { planned, job }: Slice
   )
     return;
   const other = job.pages.add(planned, hash);
-  if (!other) return;
+  if (!other || overlap(other.query, planned.query)) return;
   throw samePageOfDays(page.count, [spanOf(other.query), spanOf(planned.query)], job.option);
 }
+
+/** Whether two ranges share a day, as those of a file that a resumed run fetches again. */
+const overlap = (one: DayRange, other: DayRange): boolean =>
+  one.from <= other.to && other.from <= one.to;
 
 async function trailOf(
   { planned: { index, query }, spilled, job }: SliceJob,
@@ -157,11 +162,11 @@ async function trailOf(
   const { kind } = query;
   const of = spanOf(query);
   if (typeof earlier?.cursor === 'string') {
-    return { kind, of, cursor: earlier.cursor, seen: earlier.seen };
+    return { kind, of, cursor: earlier.cursor, seen: earlier.seen, hashes: earlier.hashes };
   }
   const cursor = await openCursor(query, job);
   await job.log.note({ kind: 'opened', slice: index, cursor, spilled });
-  return { kind, of, cursor, seen: [] };
+  return { kind, of, cursor, seen: [], hashes: [] };
 }
 
 /**
