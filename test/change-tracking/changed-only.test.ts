@@ -683,6 +683,32 @@ it.each([
   },
 );
 
+it.each([
+  ['another case', 3, 'email', 'Bob@example.test', 'bob@example.test'],
+  ['no plus', 2, 'phone', '+4915112345678', '4915112345678'],
+])(
+  'subscribe --changed sends an opt-out after an opt-in of another shard with %s',
+  async (_, count, type, first, second) => {
+    const { world, run, sent } = await stage();
+    const shards = Array.from({ length: count }, (__, index) => `${index + 1}/${count}`);
+    const day = async (value: string, status: string) => {
+      writeFileSync(world.path('s.ndjson'), `${JSON.stringify({ type, value, status })}\n`);
+      const accepted: number[] = [];
+      for (const shard of shards) {
+        const { summary } = await run('subscribe', 's.ndjson', '--changed', '--shard', shard);
+        accepted.push(summary.accepted);
+      }
+      return accepted;
+    };
+    const shardOfFirst = await day(first, 'Unsubscribe');
+    expect(await day(second, 'Resubscribe')).not.toEqual(shardOfFirst);
+    sent();
+    expect(await day(first, 'Unsubscribe')).toEqual(shardOfFirst);
+    expect(sent()).toEqual([{ type, value: first, status: 'Unsubscribe' }]);
+    expect(await day(first, 'Unsubscribe')).toEqual(shards.map(() => 0));
+  },
+);
+
 describe('events', () => {
   const event = (n: number) =>
     `${JSON.stringify({ identity: 'u', type: 'event', evtName: 'Visit', ts: 1_700_000_000 + n, evtData: {} })}\n`;

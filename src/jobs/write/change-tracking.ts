@@ -222,16 +222,21 @@ function ownerOf(names: StreamNames, shard: Shard | undefined) {
 
 /**
  * Returns which folders hold baselines whose users a write sends, and that it does not update: without
- * `changed` those of all streams, else those of its stream for other numbers of shards.
+ * `changed` those of all streams, else those of its stream for other numbers of shards. The spellings of an
+ * address may be in different shards, so subscriptions also have those of the other shards.
  */
 function otherBaselines(
-  account: readonly [string, string, string],
+  account: readonly [account: string, host: string, command: string],
   { changed, stream = 'default', shard }: WriteRequest,
 ): (folder: string) => boolean {
   if (!changed) return (folder) => folder.startsWith(accountPrefix(account));
-  const prefix = streamPrefix([...account, stream]);
+  const names = [...account, stream] as const;
+  const [prefix, own] = [streamPrefix(names), ownerOf(names, shard).name];
+  const sharesKeys = account[2] === 'subscribe';
   return (folder) =>
-    folder.startsWith(prefix) && folder.split('-of-')[1] !== shard?.count.toString();
+    folder.startsWith(prefix) &&
+    folder !== own &&
+    (sharesKeys || folder.split('-of-')[1] !== shard?.count.toString());
 }
 
 async function lockStream(
