@@ -181,21 +181,29 @@ export class EventMemory {
       .map(([number, events]) => ({ run: this.#store.runs.get(number), events }));
   }
 
-  /** Records that these events, as JSON texts, were not found in the account, if their outcome was unknown. */
-  missing(texts: readonly string[]): void {
-    for (const text of texts) {
-      const json = Buffer.from(text);
-      const print = this.#fingerprints.of(json, 1, Int32Array.of(0, json.length)).slice();
-      const unknowns = new Map<number, number>();
-      for (const { run, unknown } of this.#copies(print[0]!, print[1]!)) {
-        unknowns.set(run, (unknowns.get(run) ?? 0) + unknown);
-      }
-      const [run] = [...unknowns].find(([, unknown]) => unknown > 0) ?? [];
-      if (run === undefined) continue;
-      const block = { state: eventState.missing, run, fingerprints: print };
-      this.#store.log.append(block.state, run, print);
-      this.#recent.events.add(block);
+  /**
+   * Records that these events, as JSON texts, were not found in the account, if their outcome was unknown. Resolves
+   * when that is on disk. Throws E-FILE-WRITE.
+   */
+  async missing(texts: readonly string[]): Promise<void> {
+    return withFileErrors(this.#options.folder, async () => {
+      for (const text of texts) this.#addMissing(text);
+      await this.#syncs.commit();
+    });
+  }
+
+  #addMissing(text: string): void {
+    const json = Buffer.from(text);
+    const print = this.#fingerprints.of(json, 1, Int32Array.of(0, json.length)).slice();
+    const unknowns = new Map<number, number>();
+    for (const { run, unknown } of this.#copies(print[0]!, print[1]!)) {
+      unknowns.set(run, (unknowns.get(run) ?? 0) + unknown);
     }
+    const [run] = [...unknowns].find(([, unknown]) => unknown > 0) ?? [];
+    if (run === undefined) return;
+    const block = { state: eventState.missing, run, fingerprints: print };
+    this.#store.log.append(block.state, run, print);
+    this.#recent.events.add(block);
   }
 
   /** Call it when all events of this run are reported. Throws E-FILE-WRITE. */

@@ -165,8 +165,10 @@ async function perform(verifying: Verifying, inputs: Inputs): Promise<VerifyResu
   const checking = { sent, context, connection, readAgain, ...asking, ...how };
   const work = async () => {
     await sent.readAll(inputs);
-    await writeVerdicts(checking, { tally, settlement, sink: await request.into() });
-    await rememberMissing(settlement?.absent ?? [], { context, connection, options: request });
+    const sink = await request.into();
+    const remember = async (absent: readonly string[]) =>
+      rememberMissing(absent, { context, connection, options: request });
+    await writeVerdicts(checking, { tally, settlement, sink, remember });
   };
   const failure = await catchFailure(work(), runtime.signal);
   for (const line of tally.notes(sent)) context.messages.warn(line);
@@ -210,13 +212,19 @@ interface Writing {
   readonly tally: VerdictTally;
   readonly settlement: UnknownResolution | undefined;
   readonly sink: LineSink;
+  /** Takes records that were not found out of the event memory. */
+  readonly remember: (absent: readonly string[]) => Promise<void>;
 }
 
-/** Counts verdicts, and writes differences or unresolved records. */
+/**
+ * Counts verdicts, and writes differences or unresolved records. The latter follow when the event memory does not
+ * count those that were not found as sent any more: an upload of these lines would skip them.
+ */
 async function writeVerdicts(
   checking: CheckContext,
-  { tally, settlement, sink }: Writing,
+  { tally, settlement, sink, remember }: Writing,
 ): Promise<void> {
+  const unresolved: Buffer[] = [];
   const writeAll = async (lines: Iterable<Buffer>) => {
     for (const line of lines) await sink.write(line);
   };
@@ -225,11 +233,15 @@ async function writeVerdicts(
     try {
       for await (const verdict of checkAll(checking)) {
         tally.add(verdict);
-        const differences = verdict.differences.map((one) => Buffer.from(formatDifference(one)));
-        await writeAll(settlement ? settlement.settle(verdict) : differences);
+        if (settlement) for (const line of settlement.settle(verdict)) unresolved.push(line);
+        else await writeAll(verdict.differences.map((one) => Buffer.from(formatDifference(one))));
       }
     } finally {
-      if (settlement) await writeAll(settlement.leave());
+      if (settlement) {
+        for (const line of settlement.leave()) unresolved.push(line);
+        await remember(settlement.absent);
+        await writeAll(unresolved);
+      }
     }
     await sink.finish();
   } finally {

@@ -212,7 +212,7 @@ export async function rememberMissing(
     skippedRuns: [],
   });
   try {
-    memory.missing(texts);
+    await memory.missing(texts);
   } finally {
     memory.close();
   }

@@ -1,6 +1,7 @@
 import {
   appendFileSync,
   copyFileSync,
+  existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -405,6 +406,21 @@ describe('events of unknown outcome', () => {
     const { code, summary } = await run(['upload', 'open.ndjson']);
     expect([code, summary.accepted]).toEqual([0, 3]);
     expect((await run(['upload', 'e.ndjson', '--resume'])).summary.alreadySent).toBe(3);
+    expect(stored()).toEqual([1, 2, 3]);
+  });
+
+  it('are not listed by verify --settle before the memory counts them as not sent', async () => {
+    const { run, stored, rejects, world, folder } = await unknown();
+    const damaged = path.join(folder(), 'sent-2-2.archive');
+    writeFileSync(damaged, 'broken'); // the memory cannot be changed
+    for (const output of [['-o', 'open.ndjson'], []]) {
+      const { code, stdout, stderr } = await world.run(['verify', rejects, '--settle', ...output]);
+      expect([code, stdout, stderr]).toEqual([8, '', expect.stringContaining('E-LEDGER')]);
+      expect(existsSync(world.path('open.ndjson'))).toBe(false);
+    }
+    rmSync(damaged);
+    await world.run(['verify', rejects, '--settle', '-o', 'open.ndjson', '--fresh']);
+    expect((await run(['upload', 'open.ndjson', '--resume'])).summary.accepted).toBe(3);
     expect(stored()).toEqual([1, 2, 3]);
   });
 });
