@@ -282,6 +282,15 @@ export function resentRows(
   return (row) => resent.has(errorOf(rows, row).split(': ')[0]!);
 }
 
+/** Returns whether a row is a line of a rejects file whose record was not sent. */
+export function wasNotSent(rows: RowBlock, row: number): boolean {
+  const { cells, bytes, bounds } = rows;
+  if (cells) return errorOf(rows, row).startsWith('notSent: ');
+  return (
+    json.readFrom(bytes, bounds[2 * row]!, bounds[2 * row + 1]!) && rejectsStage(json) === 'notSent'
+  );
+}
+
 /** Returns a row of a rejects file as a line of NDJSON if its outcome is unknown. */
 export function unknownLine(rows: RowBlock, row: number): string | undefined {
   const { cells, source, lines } = rows;

@@ -722,6 +722,18 @@ describe('--settle', () => {
     expect((await verified(world, ['all.csv', '--type', 'event'])).code).toBe(0);
   });
 
+  it('warns of records that were not sent, which its output lacks', async () => {
+    const { env } = await serviceOf();
+    const world = makeWorld({ env });
+    const events = [eventOf('u', 1, noon), eventOf('u', 2, noon), eventOf('u', 3, noon)];
+    const stages = ['unknown', 'notSent', 'service'] as const;
+    const lines = stages.map((stage, index) => rejected(index + 1, stage, events[index]!));
+    writeFileSync(world.path('e.rejects.ndjson'), lines.join('\n'));
+    const { code, stderr } = await verified(world, ['e.rejects.ndjson', '--settle']);
+    expect([code, stderr]).toEqual([3, expect.stringContaining('1 record of e.rejects.ndjson')]);
+    expect(stderr).toContain('run the original command with that file, too');
+  });
+
   it('reports an input without records of unknown outcome', async () => {
     const { env } = await serviceOf();
     const world = makeWorld({ env });

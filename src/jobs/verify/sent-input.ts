@@ -2,7 +2,13 @@ import { PeekableIterator } from '../../bulk/peekable-iterator.js';
 import { EngagectlError } from '../../errors.js';
 import { limitRecords, type RowBlock } from '../../input/row-block.js';
 import { JsonParser } from '../../text/json-parser.js';
-import { jsonValue, rowText, sourceRecord, unknownLine } from '../../mapping/rejects-input.js';
+import {
+  jsonValue,
+  rowText,
+  sourceRecord,
+  unknownLine,
+  wasNotSent,
+} from '../../mapping/rejects-input.js';
 import { isMap, stringifyLossless, type LosslessJson } from '../../text/lossless-json.js';
 import {
   plainAddress,
@@ -58,6 +64,8 @@ export class SentInput {
   read = 0;
   /** Number of records that would not be sent. */
   rejected = 0;
+  /** With `settle`, number of records of a rejects file that are still to be sent. */
+  notSent = 0;
   readonly users: KeySample<SentUser>;
   readonly addresses: KeySample<SentAddress>;
   readonly events: SentEvents;
@@ -161,7 +169,10 @@ export class SentInput {
     const { rows, row: rowOf } = block;
     const row = rowOf[at]!;
     const line = this.#reading.settle ? unknownLine(rows, row) : undefined;
-    if (this.#reading.settle && line === undefined) return;
+    if (this.#reading.settle && line === undefined) {
+      if (wasNotSent(rows, row)) this.notSent += 1;
+      return;
+    }
     if (line !== undefined) this.read += 1;
     const record = this.#recordAt(block, at, line);
     const hash = block.keys[at]!;

@@ -40,6 +40,9 @@ interface VerifyRequest extends VerifyOptions {
 
 type VerifyHooks = JobHooks<VerifyResult>;
 
+const notSentWarning = (count: number, file: string) =>
+  `${countOf(count, 'record')} of ${file} not looked up, because never sent (stage notSent): to send them, run the original command with that file, too`;
+
 const nothingOpen = 'no record of unknown outcome (expected a rejects file)';
 
 interface Verifying {
@@ -173,6 +176,7 @@ async function perform(verifying: Verifying, inputs: Inputs): Promise<VerifyResu
   const failure = await catchFailure(work(), runtime.signal);
   for (const line of tally.notes(sent)) context.messages.warn(line);
   if (settlement && sent.read === 0) context.messages.warn(`${inputs.first}: ${nothingOpen}`);
+  if (sent.notSent > 0) context.messages.warn(notSentWarning(sent.notSent, inputs.first));
   const error = failure ?? verdictError(tally, settlement, request.output);
   const result = {
     run: newRunId(runtime),
