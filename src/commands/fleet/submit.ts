@@ -199,7 +199,9 @@ async function enqueueRun(
   const { stdout } = call.runtime;
   const { run: id, shards } = signed.run;
   if (settings.json) return void stdout.write(jsonAnswer({ run: id, shards, budget, isKnown }));
-  const which = isKnown ? 'known already' : 'submitted';
+  const which = isKnown
+    ? 'known already (the same command and content), and what it has sent is not sent again'
+    : 'submitted';
   const messages = messagePrinter(settings, call.runtime);
   messages.note(`run ${id} is ${which}: ${shards} shards, at most ${budget} at once`);
   stdout.write(`${id}\n`);
