@@ -786,9 +786,11 @@ describe('of a run that stopped,', () => {
       );
       expect(sent).toEqual(['a', 'b', 'c', 'd', 'e']);
       // A time with an offset is the same everywhere.
-      const fixed = table(['f', 'g'], '2024-06-01T12:00:00+02:00');
+      const many = Array.from({ length: 1200 }, (_, n) => `f${n}`);
+      const fixed = table(many, '2024-06-01T12:00:00+02:00');
       expect((await upload(fixed, ...berlin)).code).toBe(0);
-      expect((await upload(fixed, '--resume')).summary.accepted).toBe(0);
+      const more = table(['g', ...many], '2024-06-01T12:00:00+02:00');
+      expect((await upload(more, '--resume')).summary.accepted).toBe(1);
       expect((await upload(edited, '--again')).summary.accepted).toBe(4);
     },
   );

@@ -120,7 +120,10 @@ export async function openEventMemory(
   };
 }
 
-/** Builds the check of the first events: in no time zone may they have been sent, or only in that of this run. */
+/**
+ * Builds the check of the first events: without `skipsSent`, none may have been sent; with it, none with the times of
+ * another zone only.
+ */
 function headOf(
   writing: WriteContext,
   {
@@ -143,10 +146,10 @@ function headOf(
     const block = mapper.map(rows);
     const first = { ...block, count: Math.min(block.count, most) };
     if (!skipsSent) memory.skip(first);
-    const known = others.length === 0 ? undefined : memory.knownRows(first);
-    for (const other of known ? others : []) {
-      const sent = memory.knownRows(other.mapper.map(rows));
-      if ([...sent].some((row) => !known!.has(row))) zone = other.name;
+    const own = others.length === 0 ? new Set<number>() : memory.knownRows(block);
+    for (const other of others) {
+      const known = memory.knownRows(other.mapper.map(rows));
+      if ([...known].some((row) => !own.has(row))) zone = other.name;
     }
     return first.kinds.subarray(0, first.count).includes(1);
   };
