@@ -795,6 +795,28 @@ describe('of a run that stopped,', () => {
     },
   );
 
+  it('events that another zone did not send are not refused because of runs in it', async () => {
+    const { service, world } = await stage();
+    const runJson = jsonRunner<Figures>(world);
+    const ids = (name: string, count: number) => Array.from({ length: count }, (_, n) => name + n);
+    const upload = async (rows: readonly string[], ...flags: string[]) => {
+      writeFileSync(world.path('e.csv'), `identity,ts\n${rows.map((row) => `${row}\n`).join('')}`);
+      return (await runJson(['upload', 'e.csv', ...asEvents, '--resume', ...flags])).code;
+    };
+    const fixed = (names: readonly string[]) => names.map((name) => `${name},1717236000`);
+    const hours = (...all: number[]) => all.map((hour) => `hourly,2024-06-01T${hour}:00:00`);
+    const newYork = ['--timezone', 'America/New_York'];
+    expect(await upload(fixed(['first']))).toBe(0);
+    expect(await upload(hours(10, 11, 12, 13, 14), ...newYork)).toBe(0);
+    // 15:00 is 11:00 in New York as UTC, but no run sent it as that.
+    expect(await upload(hours(15, 16), ...newYork)).toBe(0);
+    expect(await upload(fixed(ids('a', 20)), ...newYork, '--shard', '1/2')).toBe(0);
+    expect(await upload(fixed(ids('a', 20)), '--shard', '2/2')).toBe(0);
+    expect(await upload(fixed(ids('b', 1000)), ...newYork)).toBe(0);
+    expect(await upload(fixed([...ids('c', 1000), ...ids('b', 1000)]))).toBe(0);
+    expect(written(service).flat()).toHaveLength(1 + 7 + 20 + 2000);
+  });
+
   it('an input that changed is refused if a request was sent, and none was answered', async () => {
     const { service, world, run } = await stage();
     const runs = path.join(world.stateDir, 'runs');

@@ -131,15 +131,21 @@ export class EventMemory {
     return { skip, fingerprints };
   }
 
-  /** Returns the rows of the events of a block that another run sent. Does not count them as read. */
-  knownRows({ json, count, bounds, kinds, row }: RecordBlock): ReadonlySet<number> {
+  /**
+   * Returns the rows of the events of a block that another run sent, or one of `ids`. Does not count them as read.
+   */
+  knownRows(
+    { json, count, bounds, kinds, row }: RecordBlock,
+    ids?: ReadonlySet<string>,
+  ): ReadonlySet<number> {
     const fingerprints = this.#fingerprints.of(json, count, bounds);
     const known = new Set<number>();
     for (let index = 0; index < count; index += 1) {
       if (kinds[index] !== 1) continue;
       for (const copies of this.#copies(fingerprints[2 * index]!, fingerprints[2 * index + 1]!)) {
         const isSent = copies.sent + copies.unknown + copies.unreported > 0; // its intent was not taken back
-        if (isSent) known.add(row[index]!);
+        const isOfIds = !ids || ids.has(this.#store.runs.get(copies.run)?.run ?? '');
+        if (isSent && isOfIds) known.add(row[index]!);
       }
     }
     return known;

@@ -172,8 +172,8 @@ export class DuplicateProtection {
   readonly #otherwiseSent: readonly LedgerEntry[];
   /** Runs that did not finish, and where to continue reading. */
   readonly #ledger: Pick<Required<LedgerQuery>, 'open' | 'from'>;
-  /** Time zones in which runs sent events. */
-  readonly #zones = new Set<string>();
+  /** Ids of the runs that sent events, by their time zone. */
+  readonly #zones = new Map<string, Set<string>>();
   /** Starts of the runs that this one replaces. */
   readonly #replaced: LedgerStart[] = [];
   readonly #started = new Map<NonIdempotentKind, Promise<void>>();
@@ -366,12 +366,16 @@ export class DuplicateProtection {
   }
 
   #noteZone(line: LedgerEntry | LedgerStart): void {
-    if (this.#isSameCommand(line)) this.#zones.add(zoneNameOf(line));
+    if (!this.#isSameCommand(line)) return;
+    const name = zoneNameOf(line);
+    if (name === zoneNameOf(this.#run)) return;
+    const ids = this.#zones.get(name) ?? new Set();
+    this.#zones.set(name, ids.add(line.run));
   }
 
-  /** Names of the time zones in which runs sent events, except for that of this run. */
-  get otherZones(): readonly string[] {
-    return [...this.#zones].filter((name) => name !== zoneNameOf(this.#run));
+  /** Ids of the runs that sent events in other time zones, by the name of the zone. */
+  get otherZones(): ReadonlyMap<string, ReadonlySet<string>> {
+    return this.#zones;
   }
 
   /** Whether resending the same content with the same command is not safe. */

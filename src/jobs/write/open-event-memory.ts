@@ -34,8 +34,8 @@ export interface MemoryUse {
   readonly isResumed: boolean;
   /** Ids of runs whose part of the input is skipped. */
   readonly skippedRuns: readonly string[];
-  /** Names of the other time zones in which runs sent events. */
-  readonly otherZones: readonly string[];
+  /** Ids of the runs that sent events in other time zones, by the name of the zone. */
+  readonly otherZones: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
 /** Returns the folder of the event memory of an account. */
@@ -138,18 +138,21 @@ function headOf(
   },
 ): Pick<EventFilter, 'head'> {
   const { kind, request, rehearsal } = writing;
-  const zones = request.again || hasUploadTime(request) ? [] : otherZones;
+  const zones = request.again || hasUploadTime(request) ? [] : [...otherZones];
   if (rehearsal !== undefined || (skipsSent && zones.length === 0)) return {};
-  const others = zones.map((name) => ({ name, mapper: kind.mapper(timeZone(name)) }));
+  const others = zones.map(([name, ids]) => ({ name, ids, mapper: kind.mapper(timeZone(name)) }));
   let zone: string | undefined;
   const look = (rows: RowBlock, most: number): boolean => {
     const block = mapper.map(rows);
     const first = { ...block, count: Math.min(block.count, most) };
     if (!skipsSent) memory.skip(first);
-    const own = others.length === 0 ? new Set<number>() : memory.knownRows(block);
-    for (const other of others) {
-      const known = memory.knownRows(other.mapper.map(rows));
-      if ([...known].some((row) => !own.has(row))) zone = other.name;
+    const known = others.length === 0 ? undefined : memory.knownRows(first);
+    // Neither later rows, nor those of another shard or held back, are compared.
+    const newRows =
+      known && [...first.row.subarray(0, first.count)].filter((row) => !known.has(row));
+    for (const { name, ids, mapper: other } of newRows ? others : []) {
+      const sent = memory.knownRows(other.map(rows), ids);
+      if (newRows!.some((row) => sent.has(row))) zone = name;
     }
     return first.kinds.subarray(0, first.count).includes(1);
   };

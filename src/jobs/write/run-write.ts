@@ -342,7 +342,7 @@ async function openEvents(
 ): Promise<RememberedEvents | undefined> {
   if (!remembersEvents(writing)) return undefined;
   try {
-    return await openEventMemory(writing, { ...use, otherZones: ledger?.otherZones ?? [] });
+    return await openEventMemory(writing, { ...use, otherZones: ledger?.otherZones ?? new Map() });
   } catch (error) {
     const isMissing =
       error instanceof EngagectlError && (error.id === 'E-FILE-WRITE' || error.id === 'E-USAGE');
