@@ -2,6 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { connect, type VerifyResult } from '../../src/index.js';
 import { startService, type TestServiceOptions } from '../../src/testing.js';
+import { serve, written } from '../support/serve.js';
 import { startLyingService, type LyingRecord } from '../support/servers/tampering-proxy.js';
 import { makeWorld, type World } from '../support/test-environment.js';
 
@@ -635,6 +636,29 @@ describe('--settle', () => {
       3,
       { accepted: 1, absent: 1, unknown: 0 },
     ]);
+  });
+
+  it('returns no event that was sent with other options, which its upload would skip', async () => {
+    const { service, world } = await serve();
+    writeFileSync(world.path('e.csv'), 'identity,evtName,ts\nu1,Visit,2025-03-10T12:00:00\n');
+    const berlin = ['--timezone', 'Europe/Berlin'];
+    const upload = ['upload', '--type', 'event', ...berlin];
+    await service.fault({ times: 1, action: 'reset-before' });
+    expect((await world.run([...upload, 'e.csv'])).code).toBe(6);
+    const settling = ['e.csv.rejects.ndjson', '--type', 'event', '--settle', '-o', 'open.ndjson'];
+    const wrong = await verified(world, settling);
+    expect([wrong.code, wrong.summary.settled]).toEqual([
+      6,
+      { accepted: 0, absent: 0, unknown: 1 },
+    ]);
+    expect(readFileSync(world.path('open.ndjson'), 'utf8')).toContain('options of its upload');
+    for (const _ of ['first', 'again']) {
+      const right = await verified(world, [...settling, ...berlin, '--overwrite']);
+      expect([right.code, right.summary.settled?.absent]).toEqual([3, 1]);
+    }
+    expect((await world.run([...upload, 'open.ndjson'])).code).toBe(0);
+    const arrived = written<{ ts: number }>(service).at(-1);
+    expect(arrived).toMatchObject([{ ts: 1_741_604_400 }]);
   });
 
   it.each([

@@ -269,6 +269,7 @@ export class RecentEvents {
         sent: words[entry + at.sent]!,
         unknown: words[entry + at.unknown]!,
         missing: words[entry + at.missing]!,
+        intended: words[entry + at.intended]!,
       };
     }
   }
@@ -317,6 +318,7 @@ export interface RecentEntry {
   readonly sent: number;
   readonly unknown: number;
   readonly missing: number;
+  readonly intended: number;
 }
 
 export interface RecentEvent {

@@ -189,16 +189,19 @@ export class EventMemory {
 
   /**
    * Records that these events, as JSON texts, were not found in the account, if their outcome was unknown. Resolves
-   * when that is on disk. Throws E-FILE-WRITE.
+   * when that is on disk, to the positions of those that no run sent in this form, although the outcome of others is
+   * unknown: with other options, these may be such. Throws E-FILE-WRITE.
    */
-  async missing(texts: readonly string[]): Promise<void> {
+  async missing(texts: readonly string[]): Promise<ReadonlySet<number>> {
     return withFileErrors(this.#options.folder, async () => {
-      for (const text of texts) this.#addMissing(text);
+      const foreign = [...texts.keys()].filter((at) => !this.#addMissing(texts[at]!));
       await this.#syncs.commit();
+      return new Set(foreign.length > 0 && this.#hasUnknown() ? foreign : []);
     });
   }
 
-  #addMissing(text: string): void {
+  /** Returns whether a run sent the event. */
+  #addMissing(text: string): boolean {
     const json = Buffer.from(text);
     const print = this.#fingerprints.of(json, 1, Int32Array.of(0, json.length)).slice();
     const unknowns = new Map<number, number>();
@@ -206,10 +209,33 @@ export class EventMemory {
       unknowns.set(run, (unknowns.get(run) ?? 0) + unknown);
     }
     const [run] = [...unknowns].find(([, unknown]) => unknown > 0) ?? [];
-    if (run === undefined) return;
+    if (run === undefined) return unknowns.size > 0;
     const block = { state: eventState.missing, run, fingerprints: print };
     this.#store.log.append(block.state, run, print);
     this.#recent.events.add(block);
+    return true;
+  }
+
+  /** Whether the outcome of an event is unknown that was not found missing either. */
+  #hasUnknown(): boolean {
+    let unknown = 0;
+    for (const table of this.#tables())
+      for (const one of table.entries()) {
+        unknown += one.unknown - one.missing;
+        if (this.#store.runs.hasEnded(one.run)) unknown += one.intended;
+      }
+    for (const archive of this.#archives()) {
+      for (const words of archive.all()) {
+        for (let at = 0; at < words.length; at += archiveWords) {
+          const [run, state] = [words[at + 2]!, words[at + 3]! & 3];
+          const isReported = state === archivedState.intended && this.#store.runs.hasEnded(run);
+          const copies = words[at + 3]! >>> 2;
+          if (state === archivedState.unknown || isReported) unknown += copies;
+          if (state === archivedState.missing) unknown -= copies;
+        }
+      }
+    }
+    return unknown > 0;
   }
 
   /** Call it when all events of this run are reported. Throws E-FILE-WRITE. */

@@ -113,8 +113,8 @@ export class VerdictTally {
 /** Resolves the records of unknown outcome of a rejects file. */
 export class UnknownResolution {
   readonly counts = { accepted: 0, absent: 0, unknown: 0 } satisfies SettledCounts;
-  /** Records that were not found, as they were sent. */
-  readonly absent: string[] = [];
+  /** Lines of the records that were not found or could not be compared. */
+  readonly #lines: OpenLine[] = [];
   readonly #open = new Set<SentRecord>();
 
   /** Adds the records to resolve. */
@@ -122,8 +122,8 @@ export class UnknownResolution {
     for (const record of records) this.#open.add(record);
   }
 
-  /** Yields the lines of records that were not found or could not be compared. */
-  *settle({ verdict, records, untold, differences }: Verdict): Generator<Buffer> {
+  /** Adds a verdict. */
+  settle({ verdict, records, untold, differences }: Verdict): void {
     // An event that another source also sent has arrived: sending it again would add one more.
     const hasArrived = verdict === 'same' || differences[0]?.verdict === 'extra';
     const isAgain = repeatsByFile();
@@ -132,33 +132,52 @@ export class UnknownResolution {
       if (hasArrived) {
         this.counts.accepted += 1;
       } else if (verdict === 'untold') {
-        this.counts.unknown += 1;
         const why = untold[0] ?? 'records without a value to compare';
-        yield lineOf(record, 'unknown', `verify could not decide whether it was accepted: ${why}`);
+        this.#leave(record, `verify could not decide whether it was accepted: ${why}`);
       } else if (isAgain(record)) {
-        this.counts.unknown += 1;
-        yield lineOf(
-          record,
-          'unknown',
-          'verify did not find it; another rejects file lists it, too',
-        );
+        this.#leave(record, 'verify did not find it; another rejects file lists it, too');
       } else {
         this.counts.absent += 1;
-        this.absent.push(record.text);
-        yield lineOf(record, 'notSent', 'verify did not find it');
+        this.#lines.push({ record, stage: 'notSent', error: 'verify did not find it' });
       }
     }
   }
 
-  /** Yields the lines of records that were not checked and stay unknown. */
-  *leave(): Generator<Buffer> {
-    for (const record of this.#open) {
-      this.counts.unknown += 1;
-      yield lineOf(record, 'unknown', 'verify stopped before it was checked');
-    }
+  /** The records that were not found, as they were sent. */
+  get absent(): readonly string[] {
+    return this.#lines.flatMap(({ stage, record }) => (stage === 'notSent' ? record.text : []));
+  }
+
+  /**
+   * Returns all lines: those that were not checked stay unknown, and so do those that were not found, if the event
+   * memory does not know them; `foreign` has their positions among `absent`.
+   */
+  lines(foreign: ReadonlySet<number>): readonly Buffer[] {
+    for (const record of this.#open) this.#leave(record, 'verify stopped before it was checked');
     this.#open.clear();
+    let absent = 0;
+    return this.#lines.map(({ record, stage, error }) => {
+      if (stage === 'unknown' || !foreign.has(absent++)) return lineOf(record, stage, error);
+      this.counts.absent -= 1;
+      this.counts.unknown += 1;
+      return lineOf(record, 'unknown', notInMemory);
+    });
+  }
+
+  #leave(record: SentRecord, error: string): void {
+    this.counts.unknown += 1;
+    this.#lines.push({ record, stage: 'unknown', error });
   }
 }
+
+interface OpenLine {
+  readonly record: SentRecord;
+  readonly stage: 'unknown' | 'notSent';
+  readonly error: string;
+}
+
+const notInMemory =
+  'verify did not find it, but no run sent it in this form: settle it with the options of its upload, such as the time zone, the types and the columns';
 
 /** Returns a function that says whether a record was given before, by another rejects file. */
 function repeatsByFile(): (record: SentRecord) => boolean {

@@ -216,8 +216,8 @@ interface Writing {
   readonly tally: VerdictTally;
   readonly settlement: UnknownResolution | undefined;
   readonly sink: LineSink;
-  /** Takes records that were not found out of the event memory. */
-  readonly remember: (absent: readonly string[]) => Promise<void>;
+  /** Takes records that were not found out of the event memory. Returns the positions of those that it does not know. */
+  readonly remember: (absent: readonly string[]) => Promise<ReadonlySet<number>>;
 }
 
 /**
@@ -228,7 +228,6 @@ async function writeVerdicts(
   checking: CheckContext,
   { tally, settlement, sink, remember }: Writing,
 ): Promise<void> {
-  const unresolved: Buffer[] = [];
   const writeAll = async (lines: Iterable<Buffer>) => {
     for (const line of lines) await sink.write(line);
   };
@@ -237,15 +236,11 @@ async function writeVerdicts(
     try {
       for await (const verdict of checkAll(checking)) {
         tally.add(verdict);
-        if (settlement) for (const line of settlement.settle(verdict)) unresolved.push(line);
+        if (settlement) settlement.settle(verdict);
         else await writeAll(verdict.differences.map((one) => Buffer.from(formatDifference(one))));
       }
     } finally {
-      if (settlement) {
-        for (const line of settlement.leave()) unresolved.push(line);
-        await remember(settlement.absent);
-        await writeAll(unresolved);
-      }
+      if (settlement) await writeAll(settlement.lines(await remember(settlement.absent)));
     }
     await sink.finish();
   } finally {

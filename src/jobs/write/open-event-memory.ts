@@ -190,7 +190,8 @@ const storeIn = (folder: string, runtime: Runtime) => ({
 
 /**
  * Records in the event memory that events of unknown outcome, given as JSON texts, were not found, so that the
- * next upload sends them. Throws E-FILE-WRITE, E-LEDGER.
+ * next upload sends them. Returns the positions of those that may have been sent with other options, so that
+ * it would not. Throws E-FILE-WRITE, E-LEDGER.
  */
 export async function rememberMissing(
   texts: readonly string[],
@@ -203,10 +204,10 @@ export async function rememberMissing(
     readonly connection: Connection;
     readonly options: object;
   },
-): Promise<void> {
-  if (texts.length === 0 || runsFolder(context) === undefined) return;
+): Promise<ReadonlySet<number>> {
+  if (texts.length === 0 || runsFolder(context) === undefined) return new Set();
   const store = storeOf(context, connection);
-  if (!existsSync(store.folder)) return;
+  if (!existsSync(store.folder)) return new Set();
   const memory = await EventMemory.open({
     ...store,
     run: newRunId(context.runtime),
@@ -218,7 +219,7 @@ export async function rememberMissing(
     skippedRuns: [],
   });
   try {
-    await memory.missing(texts);
+    return await memory.missing(texts);
   } finally {
     memory.close();
   }
