@@ -645,6 +645,10 @@ describe('--settle', () => {
     const upload = ['upload', '--type', 'event', ...berlin];
     await service.fault({ times: 1, action: 'reset-before' });
     expect((await world.run([...upload, 'e.csv'])).code).toBe(6);
+    const nobody = rejected(9, 'unknown', '{"identity":"new","profileData":{"V":{"$incr":1}}}');
+    writeFileSync(world.path('p.rejects.ndjson'), nobody);
+    const profile = await verified(world, ['p.rejects.ndjson', '--settle']);
+    expect([profile.code, profile.summary.settled?.absent]).toEqual([3, 1]);
     const settling = ['e.csv.rejects.ndjson', '--type', 'event', '--settle', '-o', 'open.ndjson'];
     const wrong = await verified(world, settling);
     expect([wrong.code, wrong.summary.settled]).toEqual([
@@ -659,6 +663,20 @@ describe('--settle', () => {
     expect((await world.run([...upload, 'open.ndjson'])).code).toBe(0);
     const arrived = written<{ ts: number }>(service).at(-1);
     expect(arrived).toMatchObject([{ ts: 1_741_604_400 }]);
+  });
+
+  it('returns an event whose second attempt failed, too, so that its upload sends it', async () => {
+    const { service, world } = await serve();
+    writeFileSync(world.path('e.ndjson'), eventOf('u', 1, noon));
+    const attempts = [['e.ndjson'], ['e.ndjson.rejects.ndjson', '--retry-unknown']];
+    for (const input of attempts) {
+      await service.fault({ times: 1, action: 'reset-before' });
+      expect((await world.run(['upload', ...input])).code).toBe(6);
+    }
+    const rejects = 'e.ndjson.rejects.ndjson.rejects.ndjson';
+    const { code } = await verified(world, [rejects, '--settle', '-o', 'open.ndjson']);
+    expect(code).toBe(3);
+    expect((await world.run(['upload', 'open.ndjson'])).code).toBe(0);
   });
 
   it.each([

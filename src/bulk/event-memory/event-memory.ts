@@ -38,6 +38,18 @@ interface ConcurrentEvents {
   readonly lows: Set<number>;
 }
 
+/** An event that was not found in the account. */
+export interface AbsentEvent {
+  /** JSON text. */
+  readonly text: string;
+  /** The account has no equal one: all copies that were sent, also by other attempts, are missing. */
+  readonly hasNone: boolean;
+}
+
+/** Repeats the fingerprint of an event. */
+const repeated = ([low, high]: Int32Array, copies: number): Int32Array =>
+  Int32Array.from({ length: fingerprintWords * copies }, (_, at) => (at % 2 === 0 ? low! : high!));
+
 /**
  * Every event that was sent to an account, by its fingerprint. It is on disk before the first byte of the
  * event goes out, and is taken back only if the service provably did not process it. An input may have
@@ -188,32 +200,34 @@ export class EventMemory {
   }
 
   /**
-   * Records that these events, as JSON texts, were not found in the account, if their outcome was unknown. Resolves
+   * Records that these events were not found in the account, if their outcome was unknown. Resolves
    * when that is on disk, to the positions of those that no run sent in this form, although the outcome of others is
    * unknown: with other options, these may be such. Throws E-FILE-WRITE.
    */
-  async missing(texts: readonly string[]): Promise<ReadonlySet<number>> {
+  async missing(events: readonly AbsentEvent[]): Promise<ReadonlySet<number>> {
     return withFileErrors(this.#options.folder, async () => {
-      const foreign = [...texts.keys()].filter((at) => !this.#addMissing(texts[at]!));
+      const foreign = [...events.keys()].filter((at) => !this.#addMissing(events[at]!));
       await this.#syncs.commit();
       return new Set(foreign.length > 0 && this.#hasUnknown() ? foreign : []);
     });
   }
 
   /** Returns whether a run sent the event. */
-  #addMissing(text: string): boolean {
+  #addMissing({ text, hasNone }: AbsentEvent): boolean {
     const json = Buffer.from(text);
     const print = this.#fingerprints.of(json, 1, Int32Array.of(0, json.length)).slice();
     const unknowns = new Map<number, number>();
     for (const { run, unknown } of this.#copies(print[0]!, print[1]!)) {
       unknowns.set(run, (unknowns.get(run) ?? 0) + unknown);
     }
-    const [run] = [...unknowns].find(([, unknown]) => unknown > 0) ?? [];
-    if (run === undefined) return unknowns.size > 0;
-    const block = { state: eventState.missing, run, fingerprints: print };
-    this.#store.log.append(block.state, run, print);
-    this.#recent.events.add(block);
-    return true;
+    const open = [...unknowns].filter(([, unknown]) => unknown > 0);
+    for (const [run, copies] of hasNone ? open : open.slice(0, 1)) {
+      const fingerprints = hasNone ? repeated(print, copies) : print;
+      const block = { state: eventState.missing, run, fingerprints };
+      this.#store.log.append(block.state, run, fingerprints);
+      this.#recent.events.add(block);
+    }
+    return unknowns.size > 0;
   }
 
   /** Whether the outcome of an event is unknown that was not found missing either. */

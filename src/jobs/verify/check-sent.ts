@@ -263,7 +263,7 @@ function* verdictsOf(event: EqualEvents, book: SentEvents): Generator<Verdict> {
     const verdict = other === undefined ? 'missing' : 'different';
     const words = { sent: eventText(event), found: other ?? 'null', verdict } as const;
     const differences = [{ ...place(record), ...words }];
-    yield { ...about, verdict, count: 1, records: [record], differences };
+    yield { ...about, verdict, count: 1, records: [record], differences, hasNone: found === 0 };
   }
   for (const record of records.slice(sent)) yield inconclusive('events', [record], reportedAgain);
 }

@@ -2,6 +2,7 @@ import { countOf, groupDigits } from '../../errors.js';
 import { sanitizeJsonText } from '../../wording.js';
 import { isMap, parseLossless, stringifyLossless } from '../../text/lossless-json.js';
 import type { SentRecord } from './sent-records.js';
+import type { AbsentEvent } from '../../bulk/event-memory/event-memory.js';
 import type { SettledCounts } from '../job-results.js';
 
 /** A value that differs from what was sent. */
@@ -33,6 +34,8 @@ export interface Verdict {
   readonly untold: readonly string[];
   /** Number of keys that the service returned in another spelling. */
   readonly foldedKeys: number;
+  /** The account has no event equal to the one that was not found. */
+  readonly hasNone?: boolean;
 }
 
 /** Builds the verdict of an item that cannot be checked. */
@@ -123,7 +126,7 @@ export class UnknownResolution {
   }
 
   /** Adds a verdict. */
-  settle({ verdict, records, untold, differences }: Verdict): void {
+  settle({ what, verdict, records, untold, differences, hasNone = false }: Verdict): void {
     // An event that another source also sent has arrived: sending it again would add one more.
     const hasArrived = verdict === 'same' || differences[0]?.verdict === 'extra';
     const isAgain = repeatsByFile();
@@ -138,14 +141,15 @@ export class UnknownResolution {
         this.#leave(record, 'verify did not find it; another rejects file lists it, too');
       } else {
         this.counts.absent += 1;
-        this.#lines.push({ record, stage: 'notSent', error: 'verify did not find it' });
+        const event = what === 'events' ? { text: record.text, hasNone } : undefined;
+        this.#lines.push({ record, stage: 'notSent', error: 'verify did not find it', event });
       }
     }
   }
 
-  /** The records that were not found, as they were sent. */
-  get absent(): readonly string[] {
-    return this.#lines.flatMap(({ stage, record }) => (stage === 'notSent' ? record.text : []));
+  /** The events that were not found. */
+  get absent(): readonly AbsentEvent[] {
+    return this.#lines.flatMap(({ event }) => event ?? []);
   }
 
   /**
@@ -156,8 +160,8 @@ export class UnknownResolution {
     for (const record of this.#open) this.#leave(record, 'verify stopped before it was checked');
     this.#open.clear();
     let absent = 0;
-    return this.#lines.map(({ record, stage, error }) => {
-      if (stage === 'unknown' || !foreign.has(absent++)) return lineOf(record, stage, error);
+    return this.#lines.map(({ record, stage, error, event }) => {
+      if (!event || !foreign.has(absent++)) return lineOf(record, stage, error);
       this.counts.absent -= 1;
       this.counts.unknown += 1;
       return lineOf(record, 'unknown', notInMemory);
@@ -174,6 +178,8 @@ interface OpenLine {
   readonly record: SentRecord;
   readonly stage: 'unknown' | 'notSent';
   readonly error: string;
+  /** The event that was not found. */
+  readonly event?: AbsentEvent | undefined;
 }
 
 const notInMemory =

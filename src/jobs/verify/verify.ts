@@ -23,6 +23,7 @@ import { mostSent, SentEvents } from './sent-events.js';
 import { SentInput } from './sent-input.js';
 import { UnknownResolution, formatDifference, VerdictTally } from './verdict.js';
 import { watched } from '../../bulk/observed-client.js';
+import type { AbsentEvent } from '../../bulk/event-memory/event-memory.js';
 import type { InputOptions } from '../../input/input-format.js';
 import type { RetryStatus } from '../../client/retry.js';
 import type { JobHooks, JobProgress, VerifyResult } from '../job-results.js';
@@ -169,7 +170,7 @@ async function perform(verifying: Verifying, inputs: Inputs): Promise<VerifyResu
   const work = async () => {
     await sent.readAll(inputs);
     const sink = await request.into();
-    const remember = async (absent: readonly string[]) =>
+    const remember = async (absent: readonly AbsentEvent[]) =>
       rememberMissing(absent, { context, connection, options: request });
     await writeVerdicts(checking, { tally, settlement, sink, remember });
   };
@@ -216,8 +217,8 @@ interface Writing {
   readonly tally: VerdictTally;
   readonly settlement: UnknownResolution | undefined;
   readonly sink: LineSink;
-  /** Takes records that were not found out of the event memory. Returns the positions of those that it does not know. */
-  readonly remember: (absent: readonly string[]) => Promise<ReadonlySet<number>>;
+  /** Takes events that were not found out of the event memory. Returns the positions of those that it does not know. */
+  readonly remember: (absent: readonly AbsentEvent[]) => Promise<ReadonlySet<number>>;
 }
 
 /**

@@ -1,7 +1,12 @@
 import path from 'node:path';
 import { createHash } from 'node:crypto';
 import { existsSync, lstatSync, readdirSync } from 'node:fs';
-import { EventMemory, pruneEvents, type MatchedRun } from '../../bulk/event-memory/event-memory.js';
+import {
+  EventMemory,
+  pruneEvents,
+  type AbsentEvent,
+  type MatchedRun,
+} from '../../bulk/event-memory/event-memory.js';
 import { EngagectlError, countOf, groupDigits } from '../../errors.js';
 import { refuseUntrusted } from '../../files/ownership.js';
 import { makeStateFolder } from '../run/run-folder.js';
@@ -189,12 +194,11 @@ const storeIn = (folder: string, runtime: Runtime) => ({
 });
 
 /**
- * Records in the event memory that events of unknown outcome, given as JSON texts, were not found, so that the
- * next upload sends them. Returns the positions of those that may have been sent with other options, so that
+ * Records in the event memory that events of unknown outcome were not found, so that the next upload sends them. Returns the positions of those that may have been sent with other options, so that
  * it would not. Throws E-FILE-WRITE, E-LEDGER.
  */
 export async function rememberMissing(
-  texts: readonly string[],
+  events: readonly AbsentEvent[],
   {
     context,
     connection,
@@ -205,7 +209,7 @@ export async function rememberMissing(
     readonly options: object;
   },
 ): Promise<ReadonlySet<number>> {
-  if (texts.length === 0 || runsFolder(context) === undefined) return new Set();
+  if (events.length === 0 || runsFolder(context) === undefined) return new Set();
   const store = storeOf(context, connection);
   if (!existsSync(store.folder)) return new Set();
   const memory = await EventMemory.open({
@@ -219,7 +223,7 @@ export async function rememberMissing(
     skippedRuns: [],
   });
   try {
-    return await memory.missing(texts);
+    return await memory.missing(events);
   } finally {
     memory.close();
   }
