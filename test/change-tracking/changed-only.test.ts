@@ -684,6 +684,49 @@ it.each([
 );
 
 it.each([
+  [['--changed', '--full'], 'a file'],
+  [['--changed', '--full'], 'a pipe'],
+  [[], 'a file'],
+])(
+  'sends everything with %j after a run of %s that stopped and left out unchanged records',
+  async (flags, way) => {
+    const { service, world } = await serve();
+    const runJson = jsonRunner<Figures>(world);
+    const input = way === 'a pipe' ? ['-', '--run-name', 'crm'] : ['u.csv'];
+    const upload = async (rows: readonly (readonly [string, string])[], ...more: string[]) => {
+      writeFileSync(world.path('u.csv'), csv(rows));
+      return runJson(['upload', ...input, '--resume', ...more], { stdin: csv(rows) });
+    };
+    expect((await upload(users(3), '--changed')).code).toBe(0);
+    const rows = [...users(3), ['new', 'Rome'] as const];
+    await service.fault({ times: 1, answer: { status: 401 } });
+    expect((await upload(rows, '--changed')).code).toBe(4);
+    const { code, summary } = await upload(rows, ...flags);
+    expect([code, summary.accepted, summary.unchanged]).toEqual([0, 4, 0]);
+    expect((await upload(rows, '--changed')).summary.accepted).toBe(flags.length > 0 ? 0 : 4);
+  },
+);
+
+it('leaves a run that sent operators and left out unchanged records to be finished first', async () => {
+  const { service, world } = await serve();
+  const runJson = jsonRunner<Figures>(world);
+  const upload = async (lines: readonly object[], ...more: string[]) => {
+    const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('');
+    writeFileSync(world.path('u.ndjson'), text);
+    return runJson(['upload', 'u.ndjson', '--resume', '--chunk-size', '1', ...more]);
+  };
+  const user = { identity: 'u', profileData: { City: 'Oslo' } };
+  expect((await upload([user], '--changed')).code).toBe(0);
+  const added = ['a', 'b'].map((identity) => ({ identity, profileData: { V: { $incr: 1 } } }));
+  await service.fault({ after: 1, times: 1, answer: { status: 401 } });
+  const flags = ['--changed', '--concurrency', '1'];
+  expect((await upload([user, ...added], ...flags)).code).toBe(4);
+  const { code, stderr } = await upload([user, ...added], ...flags, '--full');
+  expect([code, stderr]).toEqual([8, expect.stringContaining('finish it first')]);
+  expect((await upload([user, ...added], ...flags)).summary.accepted).toBe(1);
+});
+
+it.each([
   ['another case', 3, 'email', 'Bob@example.test', 'bob@example.test'],
   ['no plus', 2, 'phone', '+4915112345678', '4915112345678'],
 ])(

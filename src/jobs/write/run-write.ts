@@ -14,7 +14,7 @@ import {
 import { ordinalOfRow } from '../../bulk/outcomes/ordinal-set.js';
 import { skipReason } from '../../bulk/outcomes/outcome-counts.js';
 import { writeEndpoints } from '../../contract/endpoints.js';
-import { EngagectlError, groupDigits } from '../../errors.js';
+import { countOf, EngagectlError, groupDigits } from '../../errors.js';
 import { openInputs, type Inputs } from '../../input/inputs.js';
 import type { DigestTable } from '../../input/text-digest.js';
 import { shardedMapper } from '../../mapping/sharding.js';
@@ -266,43 +266,72 @@ function digestsOf(inputs: Inputs, earlier: ResumeState | undefined): DigestTabl
 
 /**
  * Opens the run. An unfinished run of events whose input has changed starts over, because the event memory
- * knows what it sent; so does one from a pipe, which can be read only once. `isVerified`: the text that
- * the run has read is unchanged.
+ * knows what it sent; so does one from a pipe, which can be read only once, and one that left out unchanged
+ * records if all are to be sent. `isVerified`: the text that the run has read is unchanged.
  */
 async function openCurrentRun(
   writing: WriteContext,
 ): Promise<{ readonly run: OpenRun<WriteEntry>; readonly isVerified: boolean }> {
-  const { inputs, request, context } = writing;
+  const { request, context } = writing;
   const run = await openRunOf(writing);
   if (run.kept?.resumed !== true) return { run, isVerified: false };
-  if (!remembersEvents(writing)) return afterFinished(writing, run);
+  let use: RunUse;
   try {
     const earlier = replayWrite(run.kept.entries);
-    const { nonIdempotent } = earlier;
-    const mayStartOver = nonIdempotent.has('event') || !hasSent(earlier);
-    if (nonIdempotent.has('other') || !mayStartOver) return { run, isVerified: false };
-    if (inputs.totalBytes !== undefined) {
-      const isSame = await isUnchanged(writing, earlier);
-      if (isSame) return { run, isVerified: true };
-      context.messages.note(
-        `the input has changed since run ${run.id}: reading it from the beginning, and sending the events that were not sent`,
-      );
-      if (!earlier.intended.isEmpty)
-        context.messages.warn(
-          `run ${run.id} was killed while it sent events: of those in flight, no rejects file lists the ones that are not in the input any more, and their outcome is unknown`,
-        );
+    use = await useOf(writing, { run: run.id, earlier });
+    if (use === 'startOver') {
+      // The input may not have the rejected records any more.
+      if (earlier.rejectsFile !== undefined) setAside(earlier.rejectsFile);
+      recordDiscarded(context.runsFolder(), run.kept.folder, context.runtime.now());
     }
-    // The input may not have the rejected records any more.
-    if (earlier.rejectsFile !== undefined) setAside(earlier.rejectsFile);
-    recordDiscarded(context.runsFolder(), run.kept.folder, context.runtime.now());
   } catch (error) {
     run.close({ keep: true });
     throw error;
   }
+  if (use === 'compare') return afterFinished(writing, run);
+  if (use !== 'startOver') return { run, isVerified: use === 'isVerified' };
   run.close({ keep: false });
   const next = await openRunOf({ ...writing, request: { ...request, run: undefined } });
   return { run: next, isVerified: false };
 }
+
+/** What becomes of an unfinished run: `compare` with finished ones, resume (its text is verified or not), or start over. */
+type RunUse = 'compare' | 'resume' | 'isVerified' | 'startOver';
+
+/** Decides what becomes of an unfinished run. Throws E-INPUT-CHANGED. */
+async function useOf(
+  writing: WriteContext,
+  { run, earlier }: { readonly run: string; readonly earlier: ResumeState },
+): Promise<RunUse> {
+  const { inputs, request, context } = writing;
+  const { nonIdempotent, counts } = earlier;
+  if (counts.unchanged > 0 && (!request.changed || request.full)) {
+    if (nonIdempotent.has('other')) throw leftOut(run, context);
+    context.messages.note(
+      `run ${run} left out ${countOf(counts.unchanged, 'unchanged record')}: reading the input from the beginning`,
+    );
+    return 'startOver';
+  }
+  if (!remembersEvents(writing)) return 'compare';
+  const mayStartOver = nonIdempotent.has('event') || !hasSent(earlier);
+  if (nonIdempotent.has('other') || !mayStartOver) return 'resume';
+  if (inputs.totalBytes === undefined) return 'startOver';
+  if (await isUnchanged(writing, earlier)) return 'isVerified';
+  context.messages.note(
+    `the input has changed since run ${run}: reading it from the beginning, and sending the events that were not sent`,
+  );
+  if (!earlier.intended.isEmpty)
+    context.messages.warn(
+      `run ${run} was killed while it sent events: of those in flight, no rejects file lists the ones that are not in the input any more, and their outcome is unknown`,
+    );
+  return 'startOver';
+}
+
+const leftOut = (run: string, { words }: JobContext): EngagectlError =>
+  new EngagectlError('E-INPUT-CHANGED', `the unfinished run ${run} leaves out unchanged records`, {
+    why: 'it also sent records that are not safe to resend, so it cannot start over',
+    fix: `finish it first: ${words.resumeRun(run)}; then rerun this command`,
+  });
 
 /** Replaces a run that only its folder was left of, by one that reads the changed input. */
 async function afterFinished(writing: WriteContext, run: OpenRun<WriteEntry>) {
