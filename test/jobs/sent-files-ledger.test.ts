@@ -795,6 +795,20 @@ describe('of a run that stopped,', () => {
     },
   );
 
+  it('another mapping file is refused, and the advice says what --fresh resends', async () => {
+    const { service, world, run } = await stage();
+    const rows = 'abc'.replaceAll(/./g, '$&,"{""$incr"":1}",x\n');
+    writeFileSync(world.path('i.csv'), `identity,V,C\n${rows}`);
+    writeFileSync(world.path('m.json'), '{"types":{"V":"json"}}');
+    const upload = ['upload', 'i.csv', '--mapping', 'm.json', '--chunk-size', '1'];
+    await service.fault({ after: 1, times: 1, answer: { status: 401 } });
+    expect((await run(...upload, '--concurrency', '1')).code).toBe(4);
+    writeFileSync(world.path('m.json'), '{"types":{"V":"json"},"drop":["C"]}');
+    const { code, stderr } = await run(...upload, '--resume');
+    const advice = /E-RUN-CHANGED[^]*own options and mapping file[^]*--fresh[^]*may resend/;
+    expect([code, stderr]).toEqual([8, expect.stringMatching(advice)]);
+  });
+
   it('events that another zone did not send are not refused because of runs in it', async () => {
     const { service, world } = await stage();
     const runJson = jsonRunner<Figures>(world);

@@ -139,8 +139,8 @@ function refuseOtherShards(runs: readonly RunFolder[], query: RunQuery, words: W
 
 const otherOptions = ({ path: file, header: { run } }: RunFolder, words: Words): EngagectlError =>
   new EngagectlError('E-RUN-CHANGED', `run ${run} was started with different options`, {
-    why: 'some of them, or the time zone, change what is sent, so the parts would not match',
-    fix: `resume it with its own options: ${words.resumeRun(run)}; or restart with ${words.option('fresh')}`,
+    why: 'some of them, the mapping file or the time zone change what is sent, so the parts would not match',
+    fix: `resume it with its own options and mapping file: ${words.resumeRun(run)}; ${words.option('fresh')} starts over, and may resend what it sent`,
     resumes: true,
     file,
   });
