@@ -809,6 +809,30 @@ describe('of a run that stopped,', () => {
     expect([code, stderr]).toEqual([8, expect.stringMatching(advice)]);
   });
 
+  it('a run that replaced one whose input had changed can be resumed by its id, too', async () => {
+    const { service, world, run } = await stage();
+    const unfinished = async () => {
+      const { stdout } = await world.run(['runs', 'list', '--json']);
+      return (JSON.parse(stdout) as { runs: { run: string }[] }).runs.map((one) => one.run);
+    };
+    const stop = async (...argv: string[]) => {
+      await service.fault({ after: 1, times: 1, answer: { status: 401 } });
+      expect((await run(...argv)).code).toBe(4);
+    };
+    const write = (rows: string) =>
+      writeFileSync(
+        world.path('e.csv'),
+        `identity,ts\n${rows.replaceAll(/./g, '$&,1717236000\n')}`,
+      );
+    write('abc');
+    await stop('upload', 'e.csv', ...asEvents, '--chunk-size', '1', '--concurrency', '1');
+    write('xabc');
+    await stop('runs', 'resume', ...(await unfinished()));
+    expect((await run('runs', 'resume', ...(await unfinished()))).code).toBe(0);
+    const sent = written<{ identity: string }>(service).flat();
+    expect(sent.map(({ identity }) => identity)).toEqual(['a', 'x', 'b', 'c']);
+  });
+
   it('events that another zone did not send are not refused because of runs in it', async () => {
     const { service, world } = await stage();
     const runJson = jsonRunner<Figures>(world);

@@ -204,7 +204,9 @@ async function resumeRun({ operands, runtime, command, settings }: Invocation): 
       fix: `the program resumes it with the same ${header.command} call and the option resume`,
     });
   }
-  const words = header.argv.filter((word) => word !== '--resume' && word !== '--fresh');
+  // A run that replaced another one, because its input had changed, was started with the id of that one.
+  const own = new Set(['--resume', '--fresh', '--run']);
+  const words = header.argv.filter((word, at, all) => !own.has(word) && all[at - 1] !== '--run');
   const { options } = command.parent!.parent!;
   const typed = typedFlags(options, settings().argv);
   const recorded = removeFlags(options, words, typed);
