@@ -760,6 +760,55 @@ describe('of a run that stopped,', () => {
     expect(new Set(times)).toEqual(new Set([1_717_236_000]));
   });
 
+  it.each([
+    { what: '--types', flags: ['--types', 'Price:integer'] },
+    { what: '--map', flags: ['--map', 'Price=Cost'] },
+    { what: '--drop', flags: ['--drop', 'Price'] },
+    { what: '--set', flags: ['--set', 'Source=x'] },
+    { what: '--empty', flags: ['--empty', 'string'] },
+    { what: '--lowercase', flags: ['--lowercase', 'Plan'] },
+    { what: '--trim', flags: ['--trim'] },
+    { what: '--null-values', flags: ['--null-values', 'free'] },
+  ])(
+    'events that $what changes are refused, also beside others, and of an edited file',
+    async ({ what, flags }) => {
+      const { service, world } = await stage();
+      const runJson = jsonRunner<Figures>(world);
+      const rows = ['u1,15, Gold', 'u2,,gold', 'u3,20,free', 'u4,,'];
+      const send = async (lines: readonly string[], ...more: string[]) => {
+        const text = lines.map((line) => `${line},1700000000,Seen\n`).join('');
+        writeFileSync(world.path('log.csv'), `identity,Price,Plan,ts,evtName\n${text}`);
+        return runJson(['upload', '--type', 'event', 'log.csv', ...more]);
+      };
+      expect((await send(rows)).code).toBe(0);
+      const appended = [...rows, 'u5,30,Gold'];
+      for (const edited of [rows, appended, ['u0,1,free', ...rows, 'u6,,'], rows.slice(0, 3)])
+        for (const resume of [[], ['--resume']]) {
+          const { code, stderr } = await send(edited, ...flags, ...resume);
+          expect([code, stderr]).toEqual([8, expect.stringMatching(/E-ALREADY-SENT/)]);
+          if (resume.length > 0) expect(stderr).toContain(`with other options: ${what}`);
+        }
+      expect(written(service).flat()).toHaveLength(4);
+      // Without the records that were sent, the new form is sent, and then it grows.
+      expect((await send(['u5,30,Gold'], ...flags, '--resume')).summary.accepted).toBe(1);
+      const grown = await send(['u5,30,Gold', 'u6,,free'], ...flags, '--resume');
+      expect(grown.summary.accepted).toBe(1);
+      const isSame = ['--empty', '--trim', '--null-values'].includes(what); // for this record
+      expect((await send(appended, '--resume')).code).toBe(isSame ? 0 : 8);
+    },
+  );
+
+  it('of an unchanged file, all events are compared with those of other options', async () => {
+    const { service, world, run } = await stage();
+    const rows = Array.from({ length: 3000 }, (_, n) => `u${n},${n < 2990 ? '' : n},1700000000`);
+    writeFileSync(world.path('e.csv'), `identity,Price,ts\n${rows.join('\n')}\n`);
+    expect((await run('upload', 'e.csv', ...asEvents)).code).toBe(0);
+    const typed = ['upload', 'e.csv', ...asEvents, '--types', 'Price:integer', '--resume'];
+    const { code, stderr } = await run(...typed);
+    expect([code, stderr]).toEqual([8, expect.stringContaining('other options: --types')]);
+    expect(written(service).flat()).toHaveLength(3000);
+  });
+
   it.each(['file', 'pipe'])(
     'events of a %s that were sent in another time zone are refused, whatever was edited',
     async (way) => {
@@ -777,7 +826,7 @@ describe('of a run that stopped,', () => {
       const edited = table(['d', 'a', 'b', 'e']);
       for (const flags of [[], ['--resume']]) {
         const { code, stderr } = await upload(edited, ...flags);
-        const named = /E-ALREADY-SENT[^]*another time zone: Europe\/Berlin[^]*--timezone/;
+        const named = /E-ALREADY-SENT[^]*other options: --timezone Europe\/Berlin/;
         expect([code, stderr]).toEqual([8, expect.stringMatching(named)]);
       }
       expect((await upload(edited, ...berlin, '--resume')).summary.accepted).toBe(2);

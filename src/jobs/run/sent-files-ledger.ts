@@ -13,7 +13,9 @@ import {
 import { crc32 } from 'node:zlib';
 import { checksumEnd, hexChecksum, withoutChecksum } from '../../bulk/journal/journal-format.js';
 import { openToAppend, fsyncFolder } from '../../files/atomic-write.js';
+import { EngagectlError } from '../../errors.js';
 import { makeStateFolder } from './run-folder.js';
+import type { Wording } from '../job-context.js';
 import type { NonIdempotentKind } from '../../bulk/outcomes/outcome-counts.js';
 
 /** A write that processed its whole input. */
@@ -155,6 +157,16 @@ export function readLedger(
   }
   const damaged = doubtful.find((line) => !isTorn(line, { runs, made }));
   return { lines, open, bytes, damage: damaged && `line ${damaged.number} ${damaged.why}` };
+}
+
+/** Builds the error for records that are not sent because the ledger cannot be read. */
+export function damagedLedger(runs: string, damage: string, { option }: Wording): EngagectlError {
+  const file = ledgerPath(runs);
+  return new EngagectlError('E-LEDGER', `the ledger ${file} cannot be read`, {
+    why: `${damage}; these records are not safe to resend, and may have been sent before`,
+    fix: `restore the file; or, if they were not sent, move it away or add ${option('again')}`,
+    file,
+  });
 }
 
 /** Yields the lines of a file without their line ends; `isWhole`: there is one. */

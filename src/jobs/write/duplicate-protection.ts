@@ -5,6 +5,7 @@ import { waitForLock, type FileLock } from '../../files/file-lock.js';
 import {
   appendDiscarded,
   appendLedger,
+  damagedLedger,
   ledgerPath,
   readLedger,
   type LedgerQuery,
@@ -12,7 +13,7 @@ import {
   type LedgerStart,
 } from '../run/sent-files-ledger.js';
 import { runsFolder, type OpenRun } from '../run/open-run.js';
-import { remembersEvents } from './open-event-memory.js';
+import { remembersEvents, type SentForm } from './open-event-memory.js';
 import type { WriteEntry } from '../../bulk/outcomes/journal-entries.js';
 import { fingerprint, listRuns, makeStateFolder } from '../run/run-folder.js';
 import { shardCount, formatShard } from '../shard.js';
@@ -29,9 +30,11 @@ import {
   pipedBefore,
   refuseSentBeyond,
   sentBefore,
+  type OtherwiseSentInput,
   type SentSearch,
   sentNote,
   startedError,
+  zoneNameOf,
   type SentBefore,
 } from './sent-before.js';
 import type { NonIdempotentKind } from '../../bulk/outcomes/outcome-counts.js';
@@ -144,8 +147,6 @@ export function openDuplicateProtection(
   });
 }
 
-const zoneNameOf = ({ timezone = 'UTC' }: Pick<LedgerEntry, 'timezone'>): string => timezone;
-
 /** Sorts the lists among options, such as types: their order does not change what is sent. */
 const withSortedLists = (options: Readonly<Record<string, unknown>>) =>
   Object.fromEntries(
@@ -172,8 +173,8 @@ export class DuplicateProtection {
   readonly #otherwiseSent: readonly LedgerEntry[];
   /** Runs that did not finish, and where to continue reading. */
   readonly #ledger: Pick<Required<LedgerQuery>, 'open' | 'from'>;
-  /** Ids of the runs that sent events, by their time zone. */
-  readonly #zones = new Map<string, Set<string>>();
+  /** Other forms in which runs sent events, by their options and time zone. */
+  readonly otherForms = new Map<string, SentForm & { readonly runs: Set<string> }>();
   /** Starts of the runs that this one replaces. */
   readonly #replaced: LedgerStart[] = [];
   readonly #started = new Map<NonIdempotentKind, Promise<void>>();
@@ -188,12 +189,12 @@ export class DuplicateProtection {
     const lines = found.lines.filter((line) => this.#doesHarm(line));
     this.#otherwiseSent = found.lines.filter((line) => this.#isOtherwiseSent(line));
     this.#ledger = { open: found.open, from: found.bytes };
-    for (const start of found.open.all) if (start.kind === 'event') this.#noteZone(start);
+    for (const start of found.open.all) if (start.kind === 'event') this.#noteForm(start);
     this.#lines = lines.filter(({ shard }) => shard === run.shard);
     this.#otherParts = lines.filter(({ shard }) => shardCount(shard) !== shardCount(run.shard));
     this.#isDamaged = damage !== undefined;
     if (damage === undefined) return;
-    const error = unreadable(ledgerPath(runs), damage, context);
+    const error = damagedLedger(runs, damage, context.words);
     context.messages.note(`${error.message}: ${damage}; users and subscriptions are sent anyway`);
     // A run that has begun was compared before, and its journal knows what it sent.
     if (!again && !begun) this.refused = error;
@@ -240,8 +241,7 @@ export class DuplicateProtection {
     inputs: Inputs,
     { kind, lines, isWanted = () => true, own }: OtherwiseSent,
   ): Promise<EngagectlError | undefined> {
-    const { again, options, context } = this.#place;
-    if (again || inputs.totalBytes === undefined) return undefined;
+    if (this.#place.again || inputs.totalBytes === undefined) return undefined;
     const starts = this.#startedOtherwise(kind).filter((start) => isWanted(start.run));
     const sent = await findSentInput(
       inputs,
@@ -249,7 +249,7 @@ export class DuplicateProtection {
       own,
     );
     const started = sent ?? (await findStartedInput(inputs, starts));
-    return started && otherOptions(started, options, context.words);
+    return started && this.#otherOptions(started);
   }
 
   /** Runs with other options that did not finish, or sent a part of their input. */
@@ -273,12 +273,11 @@ export class DuplicateProtection {
 
   /** Throws E-ALREADY-SENT if a pipe begins like a text that was sent with other options, and with these by no run. */
   async #refusePipedOtherwise(inputs: Inputs): Promise<void> {
-    const { options, context } = this.#place;
     const [name = ''] = this.#names(inputs);
     if (await pipedBefore(inputs, { lines: this.#lines, name })) return;
     const sent = await pipedBefore(inputs, { lines: this.#otherwiseSent, name });
     const started = sent ?? (await findStartedPipe(inputs, this.#startedOtherwise('other'), name));
-    if (started) throw otherOptions({ ...started, name }, options, context.words);
+    if (started) throw this.#otherOptions({ ...started, name });
   }
 
   #isOtherwiseSent(line: LedgerEntry): boolean {
@@ -355,7 +354,7 @@ export class DuplicateProtection {
   #read(made: string | undefined) {
     const remembered: LedgerEntry[] = [];
     const matches = (line: LedgerEntry): boolean => {
-      if (line.once.includes('event') && line.accepted + line.unknown > 0) this.#noteZone(line);
+      if (line.once.includes('event') && line.accepted + line.unknown > 0) this.#noteForm(line);
       if (this.#isWanted(line)) return true;
       if (!this.#place.resume || !this.#doesHarm(line)) return false;
       if (remembered.push(line) === 2 * rememberedMaximum) remembered.splice(0, rememberedMaximum);
@@ -365,17 +364,20 @@ export class DuplicateProtection {
     return { ...found, lines: [...found.lines, ...remembered] };
   }
 
-  #noteZone(line: LedgerEntry | LedgerStart): void {
-    if (!this.#isSameCommand(line)) return;
-    const name = zoneNameOf(line);
-    if (name === zoneNameOf(this.#run)) return;
-    const ids = this.#zones.get(name) ?? new Set();
-    this.#zones.set(name, ids.add(line.run));
+  #noteForm(line: LedgerEntry | LedgerStart): void {
+    const [zone, isOwn] = [zoneNameOf(line), this.#isSame(line)];
+    if (isOwn ? zone === zoneNameOf(this.#run) : !this.#hasOtherOptions(line, 'event')) return;
+    const key = `${isOwn ? '' : line.meaning} ${zone}`;
+    const runs = this.otherForms.get(key)?.runs ?? new Set();
+    const refusal = (name: string, what: string) => this.#otherOptions({ line, name, what });
+    const form = { zone, options: isOwn ? undefined : line.options, refusal };
+    this.otherForms.set(key, { ...form, runs: runs.add(line.run) });
   }
 
-  /** Ids of the runs that sent events in other time zones, by the name of the zone. */
-  get otherZones(): ReadonlyMap<string, ReadonlySet<string>> {
-    return this.#zones;
+  /** Returns the error for records that were sent in another form. */
+  #otherOptions(found: OtherwiseSentInput): EngagectlError {
+    const options = { ...this.#place.options, timezone: zoneNameOf(this.#run) };
+    return otherOptions(found, options, this.#place.context.words);
   }
 
   /** Whether resending the same content with the same command is not safe. */
@@ -562,10 +564,3 @@ export class DuplicateProtection {
 
 /** Number of runs whose events are remembered and whose texts are compared. */
 const rememberedMaximum = 10_000;
-
-const unreadable = (file: string, damage: string, { words }: JobContext): EngagectlError =>
-  new EngagectlError('E-LEDGER', `the ledger ${file} cannot be read`, {
-    why: `${damage}; these records are not safe to resend, and may have been sent before`,
-    fix: `restore the file; or, if they were not sent, move it away or add ${words.option('again')}`,
-    file,
-  });

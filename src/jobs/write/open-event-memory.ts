@@ -18,8 +18,8 @@ import { headRecords } from '../../bulk/write/write-pipeline.js';
 import { isLeased, newRunId, type Connection, type JobContext } from '../job-context.js';
 import type { Runtime } from '../../runtime.js';
 import type { EventFilter } from '../../bulk/write/write-job.js';
-import type { WriteContext } from './write-request.js';
-import type { Mapper } from '../../mapping/record-block.js';
+import type { WriteContext, WriteKind } from './write-request.js';
+import type { Mapper, RecordBlock } from '../../mapping/record-block.js';
 import type { RowBlock } from '../../input/row-block.js';
 
 /** The event memory of one run of a write. */
@@ -27,10 +27,22 @@ export interface RememberedEvents {
   readonly memory: EventMemory;
   /** Write events that other runs sent to the rejects file, instead of only counting them. */
   readonly listsSent: boolean;
-  /** Whether one of the first events was sent. Reads the beginning of the files once more. */
-  knowsSome(mapper: Mapper): Promise<boolean>;
+  /** Whether events of the files were sent in another form, or none of the first ones in this. Reads the files once more. */
+  isOtherwiseSent(mapper: Mapper): Promise<boolean>;
   /** Returns the memory for the write pipeline. */
   filter(mapper: Mapper): EventFilter;
+}
+
+/** A form in which runs sent events. */
+export interface SentForm {
+  /** Name of the time zone. */
+  readonly zone: string;
+  /** Options that decide what is sent; undefined: those of this run. */
+  readonly options: Readonly<Record<string, unknown>> | undefined;
+  /** Ids of the runs. */
+  readonly runs: ReadonlySet<string>;
+  /** Returns the error for records, described by `what`, that were sent in this form. */
+  readonly refusal: (name: string, what: string) => EngagectlError;
 }
 
 export interface MemoryUse {
@@ -39,8 +51,8 @@ export interface MemoryUse {
   readonly isResumed: boolean;
   /** Ids of runs whose part of the input is skipped. */
   readonly skippedRuns: readonly string[];
-  /** Ids of the runs that sent events in other time zones, by the name of the zone. */
-  readonly otherZones: ReadonlyMap<string, ReadonlySet<string>>;
+  /** Other forms in which runs sent events. */
+  readonly otherForms: Iterable<SentForm>;
 }
 
 /** Returns the folder of the event memory of an account. */
@@ -81,9 +93,9 @@ export function mayHaveEvents({
 /** Opens the event memory. Throws E-FILE-WRITE, E-LEDGER, E-CONFIG-FILE. */
 export async function openEventMemory(
   writing: WriteContext,
-  { run, isResumed, skippedRuns, otherZones }: MemoryUse,
+  { run, isResumed, skippedRuns, otherForms }: MemoryUse,
 ): Promise<RememberedEvents> {
-  const { request, context, connection, inputs, reopen } = writing;
+  const { request, context, connection, inputs, rehearsal, reopen } = writing;
   const { runtime } = context;
   const memory = await EventMemory.open({
     ...storeOf(context, connection!),
@@ -101,17 +113,26 @@ export async function openEventMemory(
       `a part of ${damaged} is damaged: events of earlier runs may be sent again; restore the file, or compare them with "verify"`,
     );
   const skipsSent = isResumed || request.resume === true || request.changed === true;
+  const forms = request.again || rehearsal !== undefined ? [] : otherForms;
+  const compared = await comparedForms(writing, memory, forms).catch((error: unknown) => {
+    memory.close();
+    throw error;
+  });
   return {
     memory,
     listsSent: !skipsSent,
-    knowsSome: async (mapper) => {
+    isOtherwiseSent: async (mapper) => {
       const again = await reopen();
+      let knowsSome = false;
       try {
         for await (const rows of again.blocks()) {
-          if (memory.knownRows(mapper.map(rows)).size > 0) return true;
-          if (rows.end.ordinal >= headRecords) break;
+          const block = mapper.map(rows);
+          const known = memory.knownRows(block);
+          if (formOfNew(block, known, compared)) return true;
+          knowsSome ||= known.size > 0;
+          if (!knowsSome && rows.end.ordinal >= headRecords) break;
         }
-        return false;
+        return !knowsSome;
       } finally {
         await again.close();
       }
@@ -120,14 +141,92 @@ export async function openEventMemory(
       skip: (block) => memory.skip(block),
       intend: async (batch) => memory.intend(batch),
       settle: (batch, state, positions) => memory.settle(batch, state, positions),
-      ...headOf(writing, { memory, mapper, skipsSent, otherZones }),
+      ...headOf(writing, { memory, mapper, skipsSent, compared }),
     }),
   };
 }
 
+/** Another form of the input, and which of its rows have events that were sent in it. */
+interface ComparedForm extends Pick<SentForm, 'refusal'> {
+  readonly known: (rows: RowBlock) => ReadonlySet<number>;
+}
+
+/** Builds the look-ups of events in other forms. */
+async function comparedForms(
+  { kind, reopen, inputs }: WriteContext,
+  memory: EventMemory,
+  forms: Iterable<SentForm>,
+): Promise<readonly ComparedForm[]> {
+  const compared: ComparedForm[] = [];
+  for (const { zone, options, runs, refusal } of forms) {
+    try {
+      const form = options && (await kind.formOf?.(options));
+      const mapper = (form ?? kind).mapper(timeZone(zone));
+      const sentRows = (rows: RowBlock) => {
+        try {
+          return memory.knownRows(mapper.map(rows), runs);
+        } catch (error) {
+          if (!isUnreadable(error)) throw error;
+          return new Set<number>();
+        }
+      };
+      const isAlike = isReadAlike(form?.reading, kind.fingerprinted);
+      if (!isAlike && inputs.totalBytes === undefined) continue;
+      const known = isAlike ? sentRows : await knownLines(await reopen(form?.reading), sentRows);
+      compared.push({ refusal, known });
+    } catch (error) {
+      if (!isUnreadable(error)) throw error;
+    }
+  }
+  return compared;
+}
+
+const isReadAlike = (reading: object | undefined, own: WriteKind['fingerprinted']): boolean =>
+  Object.entries(reading ?? {}).every(
+    ([name, value]) => JSON.stringify(value) === JSON.stringify(own[name]),
+  );
+
+/** A mapping of other columns, or a time zone that this version of Node.js does not know: nothing was sent in that form. */
+const isUnreadable = (error: unknown): boolean =>
+  error instanceof EngagectlError || error instanceof RangeError;
+
+const lineOf = ({ source, lines }: RowBlock, row: number): string => `${source}:${lines[row]}`;
+
+/** Looks up the first records of inputs that are read with other options. Their rows are found by their lines. */
+async function knownLines(
+  inputs: Inputs,
+  known: ComparedForm['known'],
+): Promise<ComparedForm['known']> {
+  const lines = new Set<string>();
+  try {
+    for await (const rows of inputs.blocks()) {
+      for (const row of known(rows)) lines.add(lineOf(rows, row));
+      if (rows.end.ordinal >= headRecords) break;
+    }
+  } finally {
+    await inputs.close();
+  }
+  return (rows) =>
+    new Set(Array.from(rows.lines.keys()).filter((row) => lines.has(lineOf(rows, row))));
+}
+
+/** Returns the form in which new events of a block were sent. Events of another shard, or held back, are not in it. */
+function formOfNew(
+  { rows, row, count }: RecordBlock,
+  known: ReadonlySet<number>,
+  compared: readonly ComparedForm[],
+): ComparedForm | undefined {
+  const newRows = [...row.subarray(0, count)].filter((one) => !known.has(one));
+  if (newRows.length === 0) return undefined;
+  return compared.find((form) => {
+    const sent = form.known(rows);
+    return newRows.some((one) => sent.has(one));
+  });
+}
+
 /**
- * Builds the check of the first events: without `skipsSent`, none may have been sent; with it, none with the times of
- * another zone only.
+ * Builds the check of the first events: without `skipsSent`, none may have been sent; with it, none in another form
+ * only.
  */
 function headOf(
   writing: WriteContext,
@@ -135,35 +234,30 @@ function headOf(
     memory,
     mapper,
     skipsSent,
-    otherZones,
-  }: Pick<MemoryUse, 'otherZones'> & {
+    compared,
+  }: {
     readonly memory: EventMemory;
     readonly mapper: Mapper;
     readonly skipsSent: boolean;
+    readonly compared: readonly ComparedForm[];
   },
 ): Pick<EventFilter, 'head'> {
-  const { kind, request, rehearsal } = writing;
-  const zones = request.again || hasUploadTime(request) ? [] : [...otherZones];
-  if (rehearsal !== undefined || (skipsSent && zones.length === 0)) return {};
-  const others = zones.map(([name, ids]) => ({ name, ids, mapper: kind.mapper(timeZone(name)) }));
-  let zone: string | undefined;
+  const { inputs, rehearsal } = writing;
+  if (rehearsal !== undefined || (skipsSent && compared.length === 0)) return {};
+  let sentIn: ComparedForm | undefined;
   const look = (rows: RowBlock, most: number): boolean => {
     const block = mapper.map(rows);
     const first = { ...block, count: Math.min(block.count, most) };
     if (!skipsSent) memory.skip(first);
-    const known = others.length === 0 ? undefined : memory.knownRows(first);
-    // Neither later rows, nor those of another shard or held back, are compared.
-    const newRows =
-      known && [...first.row.subarray(0, first.count)].filter((row) => !known.has(row));
-    for (const { name, ids, mapper: other } of newRows ? others : []) {
-      const sent = memory.knownRows(other.map(rows), ids);
-      if (newRows!.some((row) => sent.has(row))) zone = name;
-    }
+    if (compared.length > 0) sentIn ??= formOfNew(first, memory.knownRows(first), compared);
     return first.kinds.subarray(0, first.count).includes(1);
   };
   const refusal = (records: number) =>
     (skipsSent ? undefined : alreadySent(memory.matched, records, writing)) ??
-    (zone === undefined ? undefined : sentInZone(zone, records, writing));
+    sentIn?.refusal(
+      inputs.first,
+      `some of the first ${countOf(records, 'record')} of ${inputs.first}`,
+    );
   return { head: { look, refusal } };
 }
 
@@ -290,22 +384,6 @@ function alreadySent(
     file: inputs.first,
   });
 }
-
-/** Builds the error for events that were sent with the times of another zone. */
-const sentInZone = (
-  zone: string,
-  records: number,
-  { inputs, context: { words } }: Pick<WriteContext, 'inputs' | 'context'>,
-): EngagectlError =>
-  new EngagectlError(
-    'E-ALREADY-SENT',
-    `some of the first ${countOf(records, 'record')} of ${inputs.first} were sent with another time zone: ${zone}`,
-    {
-      why: 'the same events would be sent a second time with other times; nothing was sent now',
-      fix: `${words.option('timezone', zone)} ${words.option('resume')} sends only the events that were not sent; ${words.option('again')} sends all of them with the new times`,
-      file: inputs.first,
-    },
-  );
 
 function describeRun({ run }: MatchedRun): string {
   if (!run) return 'another process is sending them';

@@ -49,6 +49,7 @@ import type { Tally } from '../../bulk/outcomes/tally.js';
 import type { Mapper } from '../../mapping/record-block.js';
 import type { TouchedKeys } from '../../bulk/change-tracking/change-tracker.js';
 import type { ChangeTracking, ComparedInput } from './change-tracking.js';
+import type { ReadOptions } from '../job-options.js';
 import type { WriteResult } from '../job-results.js';
 import { isLeased, type Connection, type EnginePorts, type JobContext } from '../job-context.js';
 import { pipeName, refuseFiles, zoneOf } from './write-request.js';
@@ -72,7 +73,8 @@ export async function runWrite(
     { ...options, digests: rehearsal === undefined },
     context.runtime,
   );
-  const reopen = async () => openInputs(options, context.runtime);
+  const reopen = async (reading: ReadOptions = {}) =>
+    openInputs({ ...options, ...reading }, context.runtime);
   let connection: Connection | undefined;
   try {
     sayFormats(inputs, context);
@@ -367,11 +369,14 @@ async function isUnchanged(writing: WriteContext, earlier: ResumeState): Promise
 async function openEvents(
   writing: WriteContext,
   ledger: DuplicateProtection | undefined,
-  use: Omit<MemoryUse, 'otherZones'>,
+  use: Omit<MemoryUse, 'otherForms'>,
 ): Promise<RememberedEvents | undefined> {
   if (!remembersEvents(writing)) return undefined;
   try {
-    return await openEventMemory(writing, { ...use, otherZones: ledger?.otherZones ?? new Map() });
+    return await openEventMemory(writing, {
+      ...use,
+      otherForms: ledger?.otherForms.values() ?? [],
+    });
   } catch (error) {
     const isMissing =
       error instanceof EngagectlError && (error.id === 'E-FILE-WRITE' || error.id === 'E-USAGE');
@@ -395,7 +400,7 @@ async function refuseOtherOptions(
   },
 ): Promise<void> {
   const error = await ledger?.sentWithOtherOptions(inputs);
-  if (error && !(await events?.knowsSome(mapper))) throw error;
+  if (error && (await events?.isOtherwiseSent(mapper)) !== false) throw error;
 }
 
 /** Ends the run in the event memory if it is done. Warns if the sent events are not remembered. */

@@ -462,30 +462,40 @@ export function startedError(
   });
 }
 
-/** Builds the error for records that were sent from the same text with other options. */
+/** Builds the error for records that were sent with other options; `what`: which ones, by default all of `name`. */
 export function otherOptions(
-  found: { readonly name: string } & (Pick<SentInput, 'line'> | Pick<StartedInput, 'start'>),
-  options: Readonly<Record<string, unknown>>,
+  { name, what = name, ...found }: OtherwiseSentInput,
+  is: Readonly<Record<string, unknown>>,
   { option }: Wording,
 ): EngagectlError {
-  const { name } = found;
   const line = 'start' in found ? found.start : found.line;
-  const was = line.options!;
-  const names = [...new Set([...Object.keys(was), ...Object.keys(options)])];
-  const differing = names
-    .filter((key) => JSON.stringify(was[key]) !== JSON.stringify(options[key]))
-    .map((key) => option(optionNames[key] ?? key));
+  const was: Readonly<Record<string, unknown>> = {
+    ...(line.options ?? is),
+    timezone: zoneNameOf(line),
+  };
+  const differing = [...new Set([...Object.keys(was), ...Object.keys(is)])]
+    .filter((key) => JSON.stringify(was[key]) !== JSON.stringify(is[key]))
+    .map((key) =>
+      key === 'timezone' ? option(key, zoneNameOf(line)) : option(optionNames[key] ?? key),
+    );
   const day = ('finished' in line ? line.finished : line.started).slice(0, 10);
   return new EngagectlError(
     'E-ALREADY-SENT',
-    `${name} was sent on ${day} by run ${line.run} with other options: ${differing.join(', ')}`,
+    `${what} was sent on ${day} by run ${line.run} with other options: ${differing.join(', ')}`,
     {
       why: 'the same records would be sent a second time in another form; none of these was sent',
-      fix: `use the options of that run with ${option('resume')}; ${option('again')} sends all of it in the new form`,
+      fix: `use the options of that run with ${option('resume')}, or remove the records that were sent; ${option('again')} sends all of it in the new form`,
       file: name,
     },
   );
 }
+
+export type OtherwiseSentInput = { readonly name: string; readonly what?: string } & (
+  { readonly line: LedgerEntry | LedgerStart } | Pick<StartedInput, 'start'>
+);
+
+/** Time zone of a run that sent records with times. */
+export const zoneNameOf = ({ timezone = 'UTC' }: Pick<LedgerEntry, 'timezone'>): string => timezone;
 
 /** Options whose name differs from their member among the fingerprinted options. */
 const optionNames: Readonly<Record<string, string>> = {

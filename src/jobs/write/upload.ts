@@ -4,6 +4,7 @@ import { limits } from '../../contract/limits.js';
 import { profileFields } from '../../contract/record-fields.js';
 import { resolveColumn } from '../../mapping/columns.js';
 import { exportedKind } from '../../mapping/exported-csv.js';
+import { loadFormats } from '../../mapping/cell-formats.js';
 import { loadMapping } from '../../mapping/mapping-file.js';
 import { uploadMapper } from '../../mapping/upload-mapper.js';
 import { inputOptions, noRecovery, inputFingerprint, withoutOtherHeaders } from '../input-files.js';
@@ -24,7 +25,7 @@ import type { Runtime } from '../../runtime.js';
 import type { WriteResult } from '../job-results.js';
 import type { Wording, JobContext } from '../job-context.js';
 import type { ReadOptions, UploadOptions } from '../job-options.js';
-import type { WriteHooks, WriteRequest, Remarks } from './write-request.js';
+import type { RecordForm, WriteHooks, WriteRequest, Remarks } from './write-request.js';
 import {
   copyRecords,
   RecordSample,
@@ -60,9 +61,10 @@ export async function upload(
     {
       name: 'upload',
       keyColumns: keyColumns(mapping),
-      fingerprinted: { ...inputFingerprint(request), ...mappingFingerprint(mapping) },
+      fingerprinted: fingerprintOf(request, mapping),
       frame: uploadFrame,
       mapper: (ofAccount) => uploadMapper({ ...mapping, zone: ofAccount }),
+      formOf: async (options) => formOf(options as unknown as ReturnType<typeof fingerprintOf>),
       keys: personalColumns(mapping),
       minRecords: mapping.expected?.minRecords,
       remarks: (isCheck) => inputRemarks({ ...mapping, zone }, isCheck),
@@ -240,6 +242,41 @@ const mappingFingerprint = ({
     values: [...expected.values].map(([column, values]) => [column, [...values]]),
   },
 });
+
+const fingerprintOf = (request: ReadOptions, mapping: Omit<UploadMapping, 'zone'>) => ({
+  ...inputFingerprint(request),
+  ...mappingFingerprint(mapping),
+});
+
+/** Returns the form of the records of an earlier upload. */
+async function formOf({
+  map,
+  types,
+  drop,
+  only,
+  set,
+  lowercase,
+  tsNow,
+  expected: _,
+  ...others
+}: ReturnType<typeof fingerprintOf>): Promise<RecordForm> {
+  await loadFormats(types.map(([, type]) => type));
+  const mapping = {
+    ...others,
+    map: new Map(map),
+    types: new Map(types),
+    drop: new Set(drop),
+    ...(only && { only: new Set(only) }),
+    constants: new Map(set),
+    lowercase: new Set(lowercase),
+    ...(tsNow && { tsNow: 0 }),
+    retryUnknown: false,
+    again: false,
+  };
+  const all = inputFingerprint(others as ReadOptions);
+  const { inputFormat: __, delimiter: ___, encoding: ____, limit: _____, ...reading } = all;
+  return { reading: reading as ReadOptions, mapper: (zone) => uploadMapper({ ...mapping, zone }) };
+}
 
 /**
  * Finds likely mistakes. Suspicious names and shortened numbers of the first block are reported before anything is sent;

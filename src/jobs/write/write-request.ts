@@ -6,7 +6,7 @@ import type { Inputs } from '../../input/inputs.js';
 import type { Mapper, RecordBlock } from '../../mapping/record-block.js';
 import type { QualityIssue } from '../../mapping/preview/findings.js';
 import type { TimeZone } from '../../time-zone.js';
-import type { WriteOptions, Rehearsal } from '../job-options.js';
+import type { ReadOptions, WriteOptions, Rehearsal } from '../job-options.js';
 import type { JobHooks, WriteResult } from '../job-results.js';
 import type { Connection, JobContext } from '../job-context.js';
 
@@ -24,6 +24,8 @@ export interface WriteKind {
   /** Text before and after the records of a request body. */
   readonly frame: readonly [open: string, close: string];
   mapper(zone: TimeZone): Mapper;
+  /** Returns how an earlier run read and mapped its inputs, by its `fingerprinted` options as JSON. */
+  formOf?(options: Readonly<Record<string, unknown>>): Promise<RecordForm>;
   /** Columns that identify the user of a record. */
   readonly keys?: readonly string[];
   /** Minimum records of the whole input. */
@@ -34,6 +36,12 @@ export interface WriteKind {
   readonly seen?: IdentitySet;
   /** Counts the identities of the input, for the confirmation. Reads the input once more. */
   countIdentities?(inputs: Inputs, mapper: Mapper): Promise<IdentityCount>;
+}
+
+/** Options of reading an input, and the mapper of its records. */
+export interface RecordForm {
+  readonly reading: ReadOptions;
+  mapper(zone: TimeZone): Mapper;
 }
 
 /** A warning about an input. */
@@ -114,8 +122,8 @@ export interface WriteContext {
   readonly hooks: WriteHooks;
   readonly rehearsal: Rehearsal | undefined;
   readonly inputs: Inputs;
-  /** Opens the same inputs, to read them once more. */
-  readonly reopen: () => Promise<Inputs>;
+  /** Opens the same inputs, to read them once more; `reading` replaces options. */
+  readonly reopen: (reading?: ReadOptions) => Promise<Inputs>;
   readonly connection: Connection | undefined;
   readonly limiter: ConcurrencyLimiter;
 }
