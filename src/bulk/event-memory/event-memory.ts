@@ -200,20 +200,24 @@ export class EventMemory {
   }
 
   /**
-   * Records that these events were not found in the account, if their outcome was unknown. Resolves
-   * when that is on disk, to the positions of those that no run sent in this form, although the outcome of others is
-   * unknown: with other options, these may be such. Throws E-FILE-WRITE.
+   * Records that these events were not found in the account, if their outcome was unknown. Resolves when that is on
+   * disk, to the positions of those that an upload would skip all the same: equal ones arrived, or no run sent them
+   * in this form, although the outcome of others is unknown: with other options, these may be such. Throws
+   * E-FILE-WRITE.
    */
   async missing(events: readonly AbsentEvent[]): Promise<ReadonlySet<number>> {
     return withFileErrors(this.#options.folder, async () => {
-      const foreign = [...events.keys()].filter((at) => !this.#addMissing(events[at]!));
+      const known = events.map((event) => this.#addMissing(event));
       await this.#syncs.commit();
-      return new Set(foreign.length > 0 && this.#hasUnknown() ? foreign : []);
+      const hasUnknown = known.includes('foreign') && this.#hasUnknown();
+      const skipped = [...known.keys()].filter(
+        (at) => known[at] === 'skipped' || (known[at] === 'foreign' && hasUnknown),
+      );
+      return new Set(skipped);
     });
   }
 
-  /** Returns whether a run sent the event. */
-  #addMissing({ text, hasNone }: AbsentEvent): boolean {
+  #addMissing({ text, hasNone }: AbsentEvent): 'missing' | 'skipped' | 'foreign' {
     const json = Buffer.from(text);
     const print = this.#fingerprints.of(json, 1, Int32Array.of(0, json.length)).slice();
     const unknowns = new Map<number, number>();
@@ -221,13 +225,15 @@ export class EventMemory {
       unknowns.set(run, (unknowns.get(run) ?? 0) + unknown);
     }
     const open = [...unknowns].filter(([, unknown]) => unknown > 0);
-    for (const [run, copies] of hasNone ? open : open.slice(0, 1)) {
-      const fingerprints = hasNone ? repeated(print, copies) : print;
+    // The memory does not know which of equal events arrived, and counts them.
+    if (!hasNone && open.length > 0) return 'skipped';
+    for (const [run, copies] of open) {
+      const fingerprints = repeated(print, copies);
       const block = { state: eventState.missing, run, fingerprints };
       this.#store.log.append(block.state, run, fingerprints);
       this.#recent.events.add(block);
     }
-    return unknowns.size > 0;
+    return unknowns.size > 0 ? 'missing' : 'foreign';
   }
 
   /** Whether the outcome of an event is unknown that was not found missing either. */

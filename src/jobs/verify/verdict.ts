@@ -153,18 +153,18 @@ export class UnknownResolution {
   }
 
   /**
-   * Returns all lines: those that were not checked stay unknown, and so do those that were not found, if the event
-   * memory does not know them; `foreign` has their positions among `absent`.
+   * Returns all lines: those that were not checked stay unknown, and so do those that were not found, if an upload
+   * would skip them because of the event memory; `skipped` has their positions among `absent`.
    */
-  lines(foreign: ReadonlySet<number>): readonly Buffer[] {
+  lines(skipped: ReadonlySet<number>): readonly Buffer[] {
     for (const record of this.#open) this.#leave(record, 'verify stopped before it was checked');
     this.#open.clear();
     let absent = 0;
     return this.#lines.map(({ record, stage, error, event }) => {
-      if (!event || !foreign.has(absent++)) return lineOf(record, stage, error);
+      if (!event || !skipped.has(absent++)) return lineOf(record, stage, error);
       this.counts.absent -= 1;
       this.counts.unknown += 1;
-      return lineOf(record, 'unknown', notInMemory);
+      return lineOf(record, 'unknown', event.hasNone ? notInMemory : equalArrived);
     });
   }
 
@@ -182,6 +182,8 @@ interface OpenLine {
   readonly event?: AbsentEvent | undefined;
 }
 
+const equalArrived =
+  'verify did not find it, but an equal event: --retry-unknown sends this one, too';
 const notInMemory =
   'verify did not find it, but no run sent it in this form: settle it with the options of its upload, such as the time zone, the types and the columns';
 

@@ -217,7 +217,7 @@ interface Writing {
   readonly tally: VerdictTally;
   readonly settlement: UnknownResolution | undefined;
   readonly sink: LineSink;
-  /** Takes events that were not found out of the event memory. Returns the positions of those that it does not know. */
+  /** Takes events that were not found out of the event memory. Returns the positions of those that an upload would skip. */
   readonly remember: (absent: readonly AbsentEvent[]) => Promise<ReadonlySet<number>>;
 }
 

@@ -289,8 +289,8 @@ const storeIn = (folder: string, runtime: Runtime) => ({
 
 /**
  * Records in the event memory that events of unknown outcome were not found, so that the next upload sends them.
- * Returns the positions of those that may have been sent with other options, so that it would not. Throws
- * E-FILE-WRITE, E-LEDGER.
+ * Returns the positions of those that it would skip all the same: see EventMemory.missing. Throws E-FILE-WRITE,
+ * E-LEDGER.
  */
 export async function rememberMissing(
   events: readonly AbsentEvent[],
