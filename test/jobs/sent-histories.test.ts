@@ -48,12 +48,15 @@ const formatOf = (kind: Kind): string => {
 /** `id` names a record by its user, and if a user is written several times also by the version: `u1.2`. */
 const nameOf = (id: string): string => id.split('.')[0]!;
 
+/** Times, also of an hour that occurs twice, one that is skipped, and one that is the same in all zones. */
+const times = ['2023-11-14 22:13:20', '2023-10-29 02:30:00', '2024-03-31 02:30:00', '1700000000'];
+
 /** Statuses of an address, by its version. */
 const statuses = ['Unsubscribe', 'Resubscribe'];
 
 function lineOf(kind: Kind, id: string): string {
   if (kind === 'demerges') return id;
-  if (kind === 'localTimes') return `${id},Visit,2023-11-14 22:13:20`;
+  if (kind === 'localTimes') return `${id},Visit,${times[Number(id.slice(1)) % times.length]}`;
   if (kind === 'statuses') {
     const [value, version] = id.split('.');
     return JSON.stringify({
@@ -87,6 +90,9 @@ function idOf(sent: Sent): string {
   if ('identity' in sent) return sent.profileData?.version ?? sent.identity;
   return `${sent.value.split('@')[0]}.${statuses.indexOf(sent.status)}`;
 }
+
+/** Most inputs have UTF-8 that is not compressed. */
+const plain = Array.from({ length: 8 }, () => '');
 
 /** Ids of each file, by its name. */
 type Files = Map<string, readonly string[]>;
@@ -240,7 +246,7 @@ function addRejects(world: World, to: Set<string>): void {
 async function checkHistory(seed: number): Promise<readonly number[]> {
   const random = randomOf(seed);
   const kind = random.pick(kinds);
-  const zone = random.pick(['UTC', 'Europe/Berlin']);
+  const zone = random.pick(['UTC', 'Europe/Berlin', 'America/New_York']);
   const choice = { kind, zone, isSharded: random.chance(0.15) };
   let users = 0;
   const fresh = () => `u${users++}${idempotent.has(kind) ? '.0' : ''}`;
@@ -262,12 +268,13 @@ async function checkHistory(seed: number): Promise<readonly number[]> {
       history.push(`  ${name}: ${ids.join(' ')}`);
       writeFileSync(world.path(name), textOf(kind, ids));
       writeFileSync(world.path(`${name}.gz`), gzipSync(textOf(kind, ids)));
+      writeFileSync(world.path(`${name}.utf16`), `\uFEFF${textOf(kind, ids)}`, 'utf16le');
     }
     const inputs = pickInputs(files, editable.has(kind) ? [] : given, random);
     const [first] = inputs;
     if (first === undefined) continue;
     const isPiped = random.chance(0.2);
-    const names = inputs.map((name) => (random.chance(0.1) ? `${name}.gz` : name));
+    const names = inputs.map((name) => name + random.pick(['.gz', '.utf16', ...plain]));
     const { options, limit } = pickOptions(choice, random);
     const write = [
       commandOf(kind),
