@@ -388,6 +388,7 @@ it.each([
   ['concurrency', Number.NaN],
   ['concurrency', 'auto'],
   ['limit', Number.NaN],
+  ['batchSize', 0],
   ['limit', -1],
   ['event', []],
 ])('refuses an export whose %s is %s, which would be empty', async (name, value) => {
@@ -466,6 +467,29 @@ it.each([
 it('refuses an address that is not set', () => {
   const baseUrl = undefined as unknown as string;
   expect(() => connect({ ...credentials, baseUrl })).toThrow('base URL "undefined"');
+});
+
+it.each([
+  [{ identity: 'ann', email: 'bob@example.test' }, 'identity, email'],
+  [{ phone: '+4930123456' }, 'phone'],
+])('refuses to look up %j', async (user, found) => {
+  const refused = { id: 'E-USAGE', message: expect.stringContaining(`found ${found}`) as string };
+  await expect(account.getProfile(user as { identity: string })).rejects.toMatchObject(refused);
+});
+
+it('refuses to look up users by an unknown kind of identifier', () => {
+  const options = { by: 'phone' } as object;
+  expect(() => account.getProfiles([{ phone: '+4930123456' }], options)).toThrow(/found "phone"/);
+});
+
+it.each([undefined, null, ''])('refuses to write an export to %j', async (output) => {
+  const exported = account.exportEvents({
+    event: 'Seen',
+    from: '2024-01-01',
+    to: '2024-01-01',
+  });
+  const refused = { id: 'E-USAGE', message: expect.stringContaining('toFile') as string };
+  await expect(exported.toFile(output as string).result).rejects.toMatchObject(refused);
 });
 
 it('refuses to look up nobody', async () => {

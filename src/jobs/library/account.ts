@@ -1,5 +1,6 @@
 import { LibraryContext, startRun, toEngagectlError, type RuntimeOf } from './library-context.js';
 import { EngagectlError, countOf, sourceLine } from '../../errors.js';
+import { identifierKinds, type IdentifierKind } from '../../contract/endpoints.js';
 import { BoundedQueue, channelReader, type AsyncChannel } from './async-channel.js';
 import { Readable } from 'node:stream';
 import type {
@@ -99,6 +100,7 @@ function startWrite<Options extends WriteOptions>(
 
 /** Options that are whole numbers, and the least of each. The service refuses those too large. */
 const leastNumbers = {
+  batchSize: 1,
   chunkSize: 1,
   chunkBytes: 1,
   concurrency: 1,
@@ -203,11 +205,19 @@ function createExport(
     toFile: (output, options = {}) => {
       const context = library.of(signal);
       return startRun(context, async (started) => {
+        refuseNoName(output);
         if (options.resume) library.needRuns();
         return job({ ...options, output: output === '-' ? './-' : output }, context, { started });
       });
     },
   };
+}
+
+/** Refuses a path that a caller without types left out: the job would write to the program's stdout. */
+function refuseNoName(output: unknown): void {
+  if (typeof output === 'string' && output !== '') return;
+  const found = JSON.stringify(output) ?? 'undefined';
+  throw new EngagectlError('E-USAGE', `toFile requires the path of a file, found ${found}`);
 }
 
 /** Output that hands pages to a reader, one at a time. */
@@ -269,18 +279,32 @@ async function lookUpUser(
   user: UserIdentifier,
   options: Options,
 ): Promise<JsonObject | undefined> {
-  const [[by, value] = []] = Object.entries(Object(user) as UserIdentifier) as [
-    Identifier['by'],
-    string,
-  ][];
-  if (by === undefined || typeof value !== 'string' || value === '') {
-    throw new EngagectlError('E-USAGE', 'the identifier of the user is empty');
-  }
+  const { by, value } = identifierOf(user);
   for await (const { profile } of lookUpAll(library, { by, values: [value] }, options)) {
     return profile;
   }
   return undefined;
 }
+
+/** Refuses users that a caller without types may pass: of two identifiers, each may be of another user. */
+function identifierOf(user: unknown): Identifier {
+  const members = Object.entries(Object(user) as object).filter(
+    ([, value]) => value !== undefined,
+  ) as [string, unknown][];
+  const [[name, value] = ['', '']] = members;
+  const by = kindOf(name);
+  if (members.length > 1 || (members.length === 1 && by === undefined)) {
+    const found = members.map((member) => member[0]).join(', ');
+    const wanted = `the user must have one of ${identifierKinds.join(', ')}`;
+    throw new EngagectlError('E-USAGE', `${wanted}, found ${found}`);
+  }
+  if (by === undefined || typeof value !== 'string' || value === '')
+    throw new EngagectlError('E-USAGE', 'the identifier of the user is empty');
+  return { by, value };
+}
+
+const kindOf = (name: string): IdentifierKind | undefined =>
+  identifierKinds.find((kind) => kind === name);
 
 /** Looks up the users of a source, in order. */
 function lookUpUsers(
@@ -288,13 +312,18 @@ function lookUpUsers(
   source: Source,
   options: Options,
 ): AsyncGenerator<LookedUpUser> {
+  const { by } = options;
+  if (by !== undefined && kindOf(by) === undefined) {
+    const wanted = `by must be one of ${identifierKinds.join(', ')}`;
+    throw new EngagectlError('E-USAGE', `${wanted}, found ${JSON.stringify(by)}`);
+  }
   const { files, stream, format } = openSource(source);
   if (files.length > 1) {
     throw new EngagectlError('E-USAGE', 'getProfiles accepts only one file');
   }
   const [input = '-'] = files;
   const how = { ...(format && { inputFormat: format }), ...options };
-  return lookUpAll(library, { by: options.by, input }, how, stream);
+  return lookUpAll(library, { by, input }, how, stream);
 }
 
 async function* lookUpAll(
