@@ -1,6 +1,6 @@
 import { isTableName } from '../contract/file-formats.js';
 import path from 'node:path';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import type { Runtime } from '../runtime.js';
 import type { Invocation, CommandSpec } from './shared/command-spec.js';
 
@@ -104,13 +104,14 @@ async function savedNames(
   kind: 'profiles' | 'regions' | 'runs',
   runtime: Runtime,
 ): Promise<string[]> {
-  const { configDirectory, stateDirectory } = await import('../config/directories.js');
-  if (kind === 'runs') return plain(await readdir(path.join(stateDirectory(runtime), 'runs')));
+  if (kind === 'runs') {
+    const { stateDirectory } = await import('../config/directories.js');
+    return plain(await readdir(path.join(stateDirectory(runtime), 'runs')));
+  }
+  const { configPath, readPrivateFile } = await import('../config/config-file.js');
   // Read without the schema: validating it would take longer than the answer is worth.
-  const text = await readFile(path.join(configDirectory(runtime), 'config.json'), 'utf8').catch(
-    () => '{}',
-  );
-  const { profiles = {} } = JSON.parse(text) as SavedNames;
+  const text = await readPrivateFile(configPath(runtime), runtime).catch(() => undefined);
+  const { profiles = {} } = JSON.parse(text ?? '{}') as SavedNames;
   if (kind === 'profiles') return plain(Object.keys(profiles));
   const regions = Object.values(profiles).flatMap((profile) => Object.keys(profile.regions ?? {}));
   return plain([...new Set([...regions, 'local'])]);

@@ -160,11 +160,14 @@ export async function readPrivateFile(
     refuseLoose(folder, await stat(folder), runtime, '700');
     // A symbolic link is refused: replacing the file would remove the link, and writing through it would
     // put a secret in an unexpected place.
-    const handle = await open(file, constants.O_RDONLY | noFollow);
+    // Without O_NONBLOCK a FIFO would be waited for in a thread that no signal ends.
+    const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK | noFollow);
     try {
       const found = await handle.stat();
       refuseOthers(file, found, runtime);
       refuseLoose(file, found, runtime, '600');
+      if (!found.isFile() && !found.isDirectory())
+        throw configFileError(file, 'it is not a regular file');
       return await handle.readFile('utf8');
     } finally {
       await handle.close();

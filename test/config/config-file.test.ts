@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import {
   chmodSync,
   mkdirSync,
@@ -135,6 +135,20 @@ test('a full disk keeps the earlier file: exit 9', async () => {
 });
 
 describe('reading', () => {
+  // In a process of its own: whoever waits for the pipe cannot be stopped by a test either.
+  test.skipIf(process.platform === 'win32').each([
+    [['config', 'list'], 2, 'it is not a regular file'],
+    [['__complete', 'profiles'], 0, ''],
+  ])('a named pipe is not waited for: %j', async (argv, expected, why) => {
+    mkdirSync(world.configDir, { mode: 0o700 });
+    execFileSync('mkfifo', ['-m', '600', file]);
+    const child = new BinProcess(world, argv);
+    const timer = setTimeout(() => child.signal('SIGKILL'), 10_000);
+    expect(await child.ended()).toBe(expected);
+    clearTimeout(timer);
+    expect(child.stderr).toContain(why);
+  });
+
   test('reports every error of a file, without a secret', async () => {
     const wrong = {
       curent: 'default',
