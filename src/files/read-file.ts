@@ -11,6 +11,15 @@ const longestText = 4 * 1024 * 1024;
  * ends with the signal, whose reason is thrown.
  */
 export async function readTextFile(file: string, signal: AbortSignal | undefined): Promise<string> {
+  return (await readWhole(file, signal, longestText)).toString();
+}
+
+/** Reads all bytes of a file, at most `longest`, in the same way. */
+export async function readWhole(
+  file: string,
+  signal: AbortSignal | undefined,
+  longest: number,
+): Promise<Buffer> {
   const stream = openStream(file);
   if (signal) addAbortSignal(signal, stream);
   const chunks: Buffer[] = [];
@@ -19,9 +28,9 @@ export async function readTextFile(file: string, signal: AbortSignal | undefined
     for await (const chunk of stream as AsyncIterable<Buffer>) {
       chunks.push(chunk);
       length += chunk.length;
-      if (length > longestText) throw new Error(`it is longer than ${longestText} bytes`);
+      if (length > longest) throw new Error(`it is longer than ${longest} bytes`);
     }
-    return Buffer.concat(chunks, length).toString();
+    return Buffer.concat(chunks, length);
   } catch (error) {
     throw signal?.aborted ? interruptionError(signal.reason) : error;
   }

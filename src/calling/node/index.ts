@@ -2,7 +2,7 @@
 
 import path from 'node:path';
 import { randomUUID } from 'node:crypto';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { constants, mkdir, readFile, writeFile } from 'node:fs/promises';
 import type { SignedCallEnv, SocketClass } from '../environment.js';
 
 export { nodeVoice, type NodeVoiceOptions } from './voice.js';
@@ -47,7 +47,9 @@ async function readDeviceId(file: string): Promise<string> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
-  const deviceId = (await readFile(file, 'utf8')).trim();
+  // O_NONBLOCK: a FIFO is empty, and not waited for.
+  const flag = constants.O_RDONLY | constants.O_NONBLOCK;
+  const deviceId = (await readFile(file, { encoding: 'utf8', flag })).trim();
   if (deviceId === '') throw new Error(`${file} is empty: remove it to create a new device id`);
   return deviceId;
 }

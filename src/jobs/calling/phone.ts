@@ -8,6 +8,8 @@ import { validateCallRequest } from '../../calling/call-request.js';
 import { errorTable, type SignedCallError } from '../../calling/errors.js';
 import { validateCuid } from '../../calling/cuid.js';
 import { EngagectlError, interruptionError, type ErrorId } from '../../errors.js';
+import { fileErrorReason } from '../../files/file-errors.js';
+import { shellPath } from '../../wording.js';
 import {
   CallEvent,
   type CallDetails,
@@ -80,6 +82,8 @@ export async function openPhone(
     ...(deviceIdFile !== undefined && { deviceIdFile }),
     ...(media && { media }),
     ...(signToken && { token: () => signToken(cuid) }),
+  }).catch((cause: unknown) => {
+    throw deviceIdFile === undefined ? cause : noDeviceId(deviceIdFile, cause);
   });
   const phone = createSignedCall({
     ...env,
@@ -102,6 +106,15 @@ export async function openPhone(
   if (error === null || runtime.signal.aborted) throw interruptionError(runtime.signal.reason);
   throw new CallError(error, `${cuid} could not connect`);
 }
+
+/** Error for a device id that cannot be read or created, such as one that a full disk left empty. */
+const noDeviceId = (file: string, cause: unknown): EngagectlError =>
+  new EngagectlError('E-FILE-READ', `the device id in ${file} cannot be read`, {
+    why: fileErrorReason(cause),
+    fix: `remove it (rm ${shellPath(file)}), and a new one is created`,
+    file,
+    cause,
+  });
 
 /** Whether the router proves that it has the account's key within `answer` milliseconds. */
 export async function isKeyHolder(

@@ -1,12 +1,12 @@
 import path from 'node:path';
 import { lstatSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { readWav, resample, writeWav, type Sound } from '../../calling/node/wav.js';
 import type { NodeVoiceOptions } from '../../calling/node/voice.js';
 import { EngagectlError } from '../../errors.js';
 import { AtomicFile } from '../../files/atomic-write.js';
 import { fileErrorReason, fileWriteError } from '../../files/file-errors.js';
 import { refuseForeignLink } from '../../files/path-checks.js';
+import { readWhole } from '../../files/read-file.js';
 import type { MediaAdapter } from '../../calling/environment.js';
 import type { JobContext } from '../job-context.js';
 import type { Runtime } from '../../runtime.js';
@@ -31,12 +31,12 @@ export interface Voice {
  */
 export async function openVoice(
   { play, record }: VoiceOptions,
-  { runtime: { cwd, uid } }: Pick<JobContext, 'runtime'>,
+  { runtime: { cwd, uid, signal } }: Pick<JobContext, 'runtime'>,
 ): Promise<Voice> {
   if (play === undefined && record === undefined) {
     return { media: undefined, close: () => Promise.resolve() };
   }
-  const sound = play === undefined ? undefined : await soundOf(play, cwd);
+  const sound = play === undefined ? undefined : await soundOf(play, { cwd, signal });
   const recording = record === undefined ? undefined : Recording.open(record, { cwd, uid });
   const media = await voiceOf({
     ...(sound && { play: sound }),
@@ -105,15 +105,21 @@ async function voiceOf(options: NodeVoiceOptions): Promise<MediaAdapter> {
   });
 }
 
-async function soundOf(file: string, cwd: string): Promise<Sound> {
-  const bytes = await readFile(path.resolve(cwd, file)).catch((cause: unknown) => {
-    throw new EngagectlError('E-FILE-READ', `${file} cannot be read`, {
-      why: fileErrorReason(cause),
-      fix: 'name a readable WAV file',
-      file,
-      cause,
-    });
-  });
+async function soundOf(
+  file: string,
+  { cwd, signal }: Pick<JobContext['runtime'], 'cwd' | 'signal'>,
+): Promise<Sound> {
+  const bytes = await readWhole(path.resolve(cwd, file), signal, longestSound).catch(
+    (cause: unknown) => {
+      if (cause instanceof EngagectlError) throw cause;
+      throw new EngagectlError('E-FILE-READ', `${file} cannot be read`, {
+        why: fileErrorReason(cause),
+        fix: 'name a readable WAV file',
+        file,
+        cause,
+      });
+    },
+  );
   try {
     return readWav(bytes);
   } catch (cause) {
@@ -124,6 +130,9 @@ async function soundOf(file: string, cwd: string): Promise<Sound> {
     });
   }
 }
+
+/** Maximum bytes of a sound: hours, and no device that never ends. */
+const longestSound = 1 << 30;
 
 const sizeAt = 4;
 const dataSizeAt = 40;

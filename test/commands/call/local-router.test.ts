@@ -1,4 +1,5 @@
-import { readdirSync, statSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import { joinLocalRouter } from '../../../src/commands/call/local-router.js';
@@ -8,6 +9,7 @@ import { callingAccount } from '../../../src/config/credentials.js';
 import { localCredentials } from '../../../src/config/local-account.js';
 import { messagePrinter } from '../../../src/ui/messages.js';
 import { authOf, RawClient, runRouter } from '../../service/calls/raw-client.js';
+import { BinProcess } from '../../support/processes/bin-process.js';
 import { scriptedRouter } from '../../support/servers/scripted-router.js';
 import { makeWorld, type World } from '../../support/test-environment.js';
 import { until } from '../../support/until.js';
@@ -112,3 +114,30 @@ it('keeps its files in the data directory private', async () => {
   expect(readdirSync(folder)).toEqual(expect.arrayContaining(['call-api-key', 'call-router.json']));
   await router.close();
 });
+
+it('names a device id that a full disk left empty, and how to get another one', async () => {
+  const world = makeWorld();
+  const folder = path.join(world.stateDir, 'devices');
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  writeFileSync(path.join(folder, 'ann_1'), '');
+  const argv = ['call', 'listen', '--cuid', 'ann_1', '--region', 'local'];
+  const { code, stderr } = await world.run(argv);
+  expect(code, stderr).toBe(9);
+  expect(stderr).toContain('error E-FILE-READ');
+  expect(stderr).toContain(`rm ${path.join(folder, 'ann_1')}`);
+});
+
+it.skipIf(process.platform === 'win32')(
+  'stops waiting for a sound from a named pipe at SIGTERM',
+  async () => {
+    const world = makeWorld();
+    execFileSync('mkfifo', [world.path('sound.wav')]);
+    const options = '--cuid bob_1 --to ann_1 --context hello --region local --play sound.wav';
+    const child = new BinProcess(world, ['call', 'place', ...options.split(' ')]);
+    await until(() => child.stderr.includes('this command routes calls'));
+    child.signal('SIGTERM');
+    const timer = setTimeout(() => child.signal('SIGKILL'), 10_000);
+    expect(await child.ended()).toBe(143);
+    clearTimeout(timer);
+  },
+);
