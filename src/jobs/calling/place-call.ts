@@ -41,6 +41,8 @@ export interface PlaceResult {
 const longestSilence = 60_000;
 /** Maximum delay by `hangupWhen` in milliseconds. */
 const longestDelay = 10_000;
+/** Maximum events kept of a call, which has four or five: a router that repeats them must not fill the memory. */
+export const mostEvents = 20;
 /** Maximum time for a call to end after hanging up, in milliseconds. */
 const longestEnd = 20_000;
 
@@ -144,7 +146,9 @@ interface Followed extends Pick<PhoneEvent, 'direction' | 'calleeCuid' | 'callCo
 
 /** Tracks the events of one call. Ignores other calls, which may have waited at the router. */
 class CallTracker {
+  /** The first events, at most `mostEvents`. */
   readonly events: PhoneEvent[] = [];
+  readonly #names = new Set<PhoneEvent['event']>();
   readonly over: Promise<void>;
   readonly inProgress: Promise<void>;
   ending: CallEvent | undefined;
@@ -174,7 +178,8 @@ class CallTracker {
 
   readonly event = (event: PhoneEvent): void => {
     if (event.event === 'MissedCallActionClicked' || !this.#isOfCall(event)) return;
-    this.events.push(event);
+    if (this.events.length < mostEvents) this.events.push(event);
+    this.#names.add(event.event);
     this.#onEvent(event);
     if (event.event === CallEvent.CallInProgress) this.#onProgress();
     if (!isTerminal(event.event)) return;
@@ -191,6 +196,6 @@ class CallTracker {
   }
 
   #has(event: CallEvent): boolean {
-    return this.events.some((one) => one.event === event);
+    return this.#names.has(event);
   }
 }

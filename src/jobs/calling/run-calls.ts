@@ -8,7 +8,7 @@ import {
 } from './call-script.js';
 import { CallEvent, isTerminal } from '../../calling/protocol.js';
 import { AutoAnswer, CallError, openPhone, type CallingAccount, type PhoneEvent } from './phone.js';
-import { placeCall, type PlaceResult } from './place-call.js';
+import { mostEvents, placeCall, type PlaceResult } from './place-call.js';
 import { toneVoice, type ToneVoice } from './voice.js';
 import type { Tally } from '../../bulk/outcomes/tally.js';
 import type { RowBlock } from '../../input/row-block.js';
@@ -269,6 +269,7 @@ async function openReceiver(
   context: Pick<JobContext, 'runtime' | 'messages'>,
 ) {
   const { sleep } = context.runtime;
+  /** The latest events, also of other calls. */
   const events: PhoneEvent[] = [];
   const lag = new AbortController();
   let failed: unknown;
@@ -299,6 +300,7 @@ async function openReceiver(
       rings: (call) => answering.rings(phone, call),
       event: (event) => {
         events.push(event);
+        if (events.length > mostEvents) events.shift();
         answering.handleEvent(phone, event);
         endIfOver();
       },

@@ -9,6 +9,8 @@ import { callingAccount } from '../../../src/config/credentials.js';
 import { localCredentials } from '../../../src/config/local-account.js';
 import { messagePrinter } from '../../../src/ui/messages.js';
 import { authOf, RawClient, runRouter } from '../../service/calls/raw-client.js';
+import type { CallEvent } from '../../../src/calling/protocol.js';
+import type { PlaceResult } from '../../../src/jobs/calling/place-call.js';
 import { BinProcess } from '../../support/processes/bin-process.js';
 import { scriptedRouter } from '../../support/servers/scripted-router.js';
 import { makeWorld, type World } from '../../support/test-environment.js';
@@ -141,3 +143,31 @@ it.skipIf(process.platform === 'win32')(
     clearTimeout(timer);
   },
 );
+
+it('keeps few events of a call whose router repeats them', async () => {
+  const router = await scriptedRouter();
+  const details = {
+    callId: 'call-1',
+    callerCuid: 'bob_1',
+    calleeCuid: 'ann_1',
+    callContext: 'hello',
+    channel: 'Socket',
+  } as const;
+  const event = (name: CallEvent) =>
+    router.send('event', { callId: 'call-1', direction: 'Outgoing', event: name, details });
+  router.answer('call', () => {
+    event('CallIsPlaced');
+    for (let n = 0; n < 1000; n += 1) event('Answered');
+    event('CallInProgress');
+    event('Ended');
+    return { data: { callId: 'call-1' } };
+  });
+  const env = { ENGAGECTL_CALL_ACCOUNT_ID: 'acc', ENGAGECTL_CALL_API_KEY: 'call-key' };
+  const phones = ['--cuid', 'bob_1', '--to', 'ann_1', '--context', 'hello'];
+  const argv = ['call', 'place', ...phones, '--json', '--call-url', router.url];
+  const { code, stdout, stderr } = await makeWorld({ env }).run(argv);
+  expect(code, stderr).toBe(0);
+  const { ending, wasInProgress, events } = JSON.parse(stdout) as PlaceResult;
+  expect({ ending, wasInProgress }).toEqual({ ending: 'Ended', wasInProgress: true });
+  expect(events.length).toBeLessThan(100);
+});
