@@ -45,6 +45,8 @@ const longestDelay = 10_000;
 export const mostEvents = 20;
 /** Maximum time for a call to end after hanging up, in milliseconds. */
 const longestEnd = 20_000;
+/** Maximum time for the router to answer what was sent, in milliseconds. */
+const longestIdle = 10_000;
 
 /**
  * Places a call and follows it to its end. Aborting the signal hangs up. Throws the errors of
@@ -66,7 +68,7 @@ export async function placeCall(
   const phone = await openPhone(options, account, context, course);
   try {
     const failure = await follow(phone, options, context, course);
-    await phone.whenIdle();
+    await settled(phone, runtime);
     const { events, wasInProgress } = course;
     const error = failure ?? verdict(to, course);
     return {
@@ -81,6 +83,16 @@ export async function placeCall(
   } finally {
     phone.close();
   }
+}
+
+/** Waits until the router has answered all frames, for a limited time: one that ended in the meantime never does. */
+async function settled(
+  phone: SignedCall,
+  { sleep }: Pick<JobContext['runtime'], 'sleep'>,
+): Promise<void> {
+  const done = new AbortController();
+  await Promise.race([phone.whenIdle(), sleep(longestIdle, done.signal).then(ignore, ignore)]);
+  done.abort();
 }
 
 /** Follows the call; returns undefined if its end was reported, otherwise the error. */

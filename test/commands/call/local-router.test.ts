@@ -144,7 +144,8 @@ it.skipIf(process.platform === 'win32')(
   },
 );
 
-it('keeps few events of a call whose router repeats them', async () => {
+/** A router that sends these events of the call, and the words of a command that places it. */
+async function repeatingRouter(events: readonly CallEvent[]) {
   const router = await scriptedRouter();
   const details = {
     callId: 'call-1',
@@ -153,21 +154,40 @@ it('keeps few events of a call whose router repeats them', async () => {
     callContext: 'hello',
     channel: 'Socket',
   } as const;
-  const event = (name: CallEvent) =>
-    router.send('event', { callId: 'call-1', direction: 'Outgoing', event: name, details });
   router.answer('call', () => {
-    event('CallIsPlaced');
-    for (let n = 0; n < 1000; n += 1) event('Answered');
-    event('CallInProgress');
-    event('Ended');
+    for (const event of events)
+      router.send('event', { callId: 'call-1', direction: 'Outgoing', event, details });
     return { data: { callId: 'call-1' } };
   });
   const env = { ENGAGECTL_CALL_ACCOUNT_ID: 'acc', ENGAGECTL_CALL_API_KEY: 'call-key' };
   const phones = ['--cuid', 'bob_1', '--to', 'ann_1', '--context', 'hello'];
   const argv = ['call', 'place', ...phones, '--json', '--call-url', router.url];
-  const { code, stdout, stderr } = await makeWorld({ env }).run(argv);
+  return { router, argv, world: makeWorld({ env }) };
+}
+
+it('keeps few events of a call whose router repeats them', async () => {
+  const repeated = Array.from({ length: 1000 }, () => 'Answered' as const);
+  const { world, argv } = await repeatingRouter([
+    'CallIsPlaced',
+    ...repeated,
+    'CallInProgress',
+    'Ended',
+  ]);
+  const { code, stdout, stderr } = await world.run(argv);
   expect(code, stderr).toBe(0);
   const { ending, wasInProgress, events } = JSON.parse(stdout) as PlaceResult;
   expect({ ending, wasInProgress }).toEqual({ ending: 'Ended', wasInProgress: true });
   expect(events.length).toBeLessThan(100);
+});
+
+it('gives up a call whose router no longer answers, as one that was killed', async () => {
+  const begun = ['CallIsPlaced', 'Answered', 'CallInProgress'] as const;
+  const { router, world, argv } = await repeatingRouter(begun);
+  router.answer('hangup', () => {
+    router.stop();
+    return undefined;
+  });
+  const { code, stderr } = await world.run([...argv, '--hangup-after', '0ms']);
+  expect(code, stderr).toBe(5);
+  expect(stderr).toContain('no more events of the call to ann_1');
 });
