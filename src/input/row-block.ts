@@ -1,6 +1,6 @@
 import type { CsvProgram, CsvDialect } from '../text/csv-scanner.js';
 import type { BufferPool } from './text-buffer.js';
-import type { CellCleaning } from '../text/cell-cleaning.js';
+import { cleanCells, type CellCleaning } from '../text/cell-cleaning.js';
 
 /** A position between two records, from which another process can resume reading. */
 export interface Position {
@@ -101,6 +101,15 @@ export interface RowParseError {
   readonly error: string;
   /** The bytes of the record, at most 64 KiB. */
   readonly raw: Buffer;
+}
+
+/** Returns a block with its cells cleaned in another way; undefined: as they were found. */
+export function cleanRows(block: RowBlock, cleaning: CellCleaning | undefined): RowBlock {
+  const { bytes, cells } = block;
+  if (!cells) return { ...block, cleaning };
+  const { uncleaned = cells.bounds, ...found } = cells;
+  const bounds = cleaning ? cleanCells(bytes, uncleaned, cleaning) : uncleaned;
+  return { ...block, cleaning, cells: { ...found, bounds, ...(cleaning && { uncleaned }) } };
 }
 
 /** Yields the first `count` records, unreadable ones included, in the order of their lines. */

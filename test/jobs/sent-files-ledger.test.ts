@@ -798,6 +798,15 @@ describe('of a run that stopped,', () => {
     },
   );
 
+  it('events of an unchanged file whose cells are found with other options are refused', async () => {
+    const { service, world, run } = await stage();
+    writeFileSync(world.path('e.csv'), 'identity,Plan,ts\nu1,"Gold",1700000000\nu2,x,1700000000\n');
+    expect((await run('upload', 'e.csv', ...asEvents)).code).toBe(0);
+    const { code, stderr } = await run('upload', 'e.csv', ...asEvents, '--quote', '', '--resume');
+    expect([code, stderr]).toEqual([8, expect.stringContaining('other options: --quote')]);
+    expect(written(service).flat()).toHaveLength(2);
+  });
+
   it('of an unchanged file, all events are compared with those of other options', async () => {
     const { service, world, run } = await stage();
     const rows = Array.from({ length: 3000 }, (_, n) => `u${n},${n < 2990 ? '' : n},1700000000`);

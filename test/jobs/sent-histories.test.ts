@@ -56,7 +56,10 @@ const statuses = ['Unsubscribe', 'Resubscribe'];
 
 function lineOf(kind: Kind, id: string): string {
   if (kind === 'demerges') return id;
-  if (kind === 'localTimes') return `${id},Visit,${times[Number(id.slice(1)) % times.length]}`;
+  if (kind === 'localTimes') {
+    const n = Number(id.slice(1));
+    return `${id},Visit,${times[n % times.length]},${n % 3 === 0 ? n : ''},${n % 2 === 0 ? 'Gold' : ' b'}`;
+  }
   if (kind === 'statuses') {
     const [value, version] = id.split('.');
     return JSON.stringify({
@@ -76,7 +79,7 @@ function lineOf(kind: Kind, id: string): string {
 }
 
 const textOf = (kind: Kind, ids: readonly string[]): string =>
-  (kind === 'localTimes' ? 'identity,evtName,ts\n' : '') +
+  (kind === 'localTimes' ? 'identity,evtName,ts,Price,Plan\n' : '') +
   ids.map((id) => `${lineOf(kind, id)}\n`).join('');
 
 /** A record at the service: an identity, a status, or else a user or an event. */
@@ -162,6 +165,15 @@ function pickInputs(
   return picked;
 }
 
+/** Options that change some of the events. */
+const forms: [string[], ...string[][]] = [
+  ['--types', 'Price:integer'],
+  ['--drop', 'Price'],
+  ['--map', 'Price=Cost'],
+  ['--lowercase', 'Plan'],
+  ['--empty', 'string'],
+];
+
 interface Choice {
   readonly kind: Kind;
   readonly zone: string;
@@ -178,6 +190,7 @@ function pickOptions({ kind, zone, isSharded }: Choice, random: Random) {
       ? ['--changed', '--stream', kind === 'users' ? random.pick(['x', 'y']) : 'x']
       : []),
     ...(kind === 'localTimes' ? ['--type', 'event', '--timezone', random.pick(['UTC', zone])] : []),
+    ...(kind === 'localTimes' && random.chance(0.2) ? random.pick(forms) : []),
     ...(isSharded ? ['--shard', random.pick(['1/2', '2/2', '1/2', '2/2', '1/3'])] : []),
     ...(limit === undefined ? [] : ['--limit', String(limit)]),
     '--chunk-size',

@@ -18,16 +18,19 @@ import { headRecords } from '../../bulk/write/write-pipeline.js';
 import { isLeased, newRunId, type Connection, type JobContext } from '../job-context.js';
 import type { Runtime } from '../../runtime.js';
 import type { EventFilter } from '../../bulk/write/write-job.js';
-import type { WriteContext, WriteKind } from './write-request.js';
+import type { RecordForm, WriteContext, WriteKind } from './write-request.js';
 import type { Mapper, RecordBlock } from '../../mapping/record-block.js';
-import type { RowBlock } from '../../input/row-block.js';
+import { cleanRows, type RowBlock } from '../../input/row-block.js';
 
 /** The event memory of one run of a write. */
 export interface RememberedEvents {
   readonly memory: EventMemory;
   /** Write events that other runs sent to the rejects file, instead of only counting them. */
   readonly listsSent: boolean;
-  /** Whether events of the files were sent in another form, or none of the first ones in this. Reads the files once more. */
+  /**
+   * Whether events of files that another run sent were sent in another form, or none of the first ones in this. Reads
+   * the files once more.
+   */
   isOtherwiseSent(mapper: Mapper): Promise<boolean>;
   /** Returns the memory for the write pipeline. */
   filter(mapper: Mapper): EventFilter;
@@ -123,12 +126,15 @@ export async function openEventMemory(
     listsSent: !skipsSent,
     isOtherwiseSent: async (mapper) => {
       const again = await reopen();
+      // With other rows, a new event may be an old one in another form, which cannot be looked up.
+      const refusesNew = compared.some((form) => form.isReadOtherwise);
       let knowsSome = false;
       try {
         for await (const rows of again.blocks()) {
           const block = mapper.map(rows);
           const known = memory.knownRows(block);
-          if (formOfNew(block, known, compared)) return true;
+          const isNew = refusesNew && known.size < countEvents(block);
+          if (isNew || formOfNew(block, known, compared)) return true;
           knowsSome ||= known.size > 0;
           if (!knowsSome && rows.end.ordinal >= headRecords) break;
         }
@@ -146,68 +152,48 @@ export async function openEventMemory(
   };
 }
 
-/** Another form of the input, and which of its rows have events that were sent in it. */
+const countEvents = ({ kinds, count }: RecordBlock): number =>
+  kinds.subarray(0, count).filter((kind) => kind === 1).length;
+
+/** Another form of the input. */
 interface ComparedForm extends Pick<SentForm, 'refusal'> {
-  readonly known: (rows: RowBlock) => ReadonlySet<number>;
+  /** Its records or cells are found with other options, so that its rows may be others. */
+  readonly isReadOtherwise: boolean;
+  /** Returns the rows with events that were sent in this form. */
+  readonly sentRows: (rows: RowBlock) => ReadonlySet<number>;
 }
 
 /** Builds the look-ups of events in other forms. */
 async function comparedForms(
-  { kind, reopen, inputs }: WriteContext,
+  { kind }: WriteContext,
   memory: EventMemory,
   forms: Iterable<SentForm>,
 ): Promise<readonly ComparedForm[]> {
   const compared: ComparedForm[] = [];
   for (const { zone, options, runs, refusal } of forms) {
-    try {
-      const form = options && (await kind.formOf?.(options));
-      const mapper = (form ?? kind).mapper(timeZone(zone));
-      const sentRows = (rows: RowBlock) => {
-        try {
-          return memory.knownRows(mapper.map(rows), runs);
-        } catch (error) {
-          if (!isUnreadable(error)) throw error;
-          return new Set<number>();
-        }
-      };
-      const isAlike = isReadAlike(form?.reading, kind.fingerprinted);
-      if (!isAlike && inputs.totalBytes === undefined) continue;
-      const known = isAlike ? sentRows : await knownLines(await reopen(form?.reading), sentRows);
-      compared.push({ refusal, known });
-    } catch (error) {
-      if (!isUnreadable(error)) throw error;
-    }
+    const form = options && (await kind.formOf?.(options));
+    const mapper = unlessUnreadable(() => (form ?? kind).mapper(timeZone(zone)));
+    if (!mapper) continue;
+    const sentRows = (rows: RowBlock) => {
+      const read = form ? cleanRows(rows, form.cleaning) : rows;
+      return unlessUnreadable(() => memory.knownRows(mapper.map(read), runs)) ?? new Set<number>();
+    };
+    compared.push({ refusal, sentRows, isReadOtherwise: isReadOtherwise(form, kind) });
   }
   return compared;
 }
 
-const isReadAlike = (reading: object | undefined, own: WriteKind['fingerprinted']): boolean =>
-  Object.entries(reading ?? {}).every(
-    ([name, value]) => JSON.stringify(value) === JSON.stringify(own[name]),
-  );
+const isReadOtherwise = (form: RecordForm | undefined, { fingerprinted }: WriteKind): boolean =>
+  Object.entries(form?.reading ?? {}).some(([name, value]) => value !== fingerprinted[name]);
 
-/** A mapping of other columns, or a time zone that this version of Node.js does not know: nothing was sent in that form. */
-const isUnreadable = (error: unknown): boolean =>
-  error instanceof EngagectlError || error instanceof RangeError;
-
-const lineOf = ({ source, lines }: RowBlock, row: number): string => `${source}:${lines[row]}`;
-
-/** Looks up the first records of inputs that are read with other options. Their rows are found by their lines. */
-async function knownLines(
-  inputs: Inputs,
-  known: ComparedForm['known'],
-): Promise<ComparedForm['known']> {
-  const lines = new Set<string>();
+/** Returns undefined for a mapping of columns that are not there, and a time zone that this Node.js does not know. */
+function unlessUnreadable<T>(work: () => T): T | undefined {
   try {
-    for await (const rows of inputs.blocks()) {
-      for (const row of known(rows)) lines.add(lineOf(rows, row));
-      if (rows.end.ordinal >= headRecords) break;
-    }
-  } finally {
-    await inputs.close();
+    return work();
+  } catch (error) {
+    if (error instanceof EngagectlError || error instanceof RangeError) return undefined;
+    throw error;
   }
-  return (rows) =>
-    new Set(Array.from(rows.lines.keys()).filter((row) => lines.has(lineOf(rows, row))));
 }
 
 /** Returns the form in which new events of a block were sent. Events of another shard, or held back, are not in it. */
@@ -218,8 +204,8 @@ function formOfNew(
 ): ComparedForm | undefined {
   const newRows = [...row.subarray(0, count)].filter((one) => !known.has(one));
   if (newRows.length === 0) return undefined;
-  return compared.find((form) => {
-    const sent = form.known(rows);
+  return compared.find(({ sentRows }) => {
+    const sent = sentRows(rows);
     return newRows.some((one) => sent.has(one));
   });
 }
@@ -250,7 +236,7 @@ function headOf(
     const first = { ...block, count: Math.min(block.count, most) };
     if (!skipsSent) memory.skip(first);
     if (compared.length > 0) sentIn ??= formOfNew(first, memory.knownRows(first), compared);
-    return first.kinds.subarray(0, first.count).includes(1);
+    return countEvents(first) > 0;
   };
   const refusal = (records: number) =>
     (skipsSent ? undefined : alreadySent(memory.matched, records, writing)) ??

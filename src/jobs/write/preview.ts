@@ -1,9 +1,9 @@
 import { PeekableIterator } from '../../bulk/peekable-iterator.js';
 import { writeEndpoints } from '../../contract/endpoints.js';
 import { exitCodes } from '../../errors.js';
-import { cellCleaning, cleanCells, type CellCleaning } from '../../text/cell-cleaning.js';
+import { cellCleaning } from '../../text/cell-cleaning.js';
 import { loadFormats } from '../../mapping/cell-formats.js';
-import { limitRecords, type RowBlock } from '../../input/row-block.js';
+import { cleanRows, limitRecords, type RowBlock } from '../../input/row-block.js';
 import { openInputs, type Inputs } from '../../input/inputs.js';
 import { previewFindings, type PreviewFindings } from '../../mapping/preview/findings.js';
 import { exportedKind } from '../../mapping/exported-csv.js';
@@ -144,15 +144,6 @@ async function draft(
   const preview = await readPreview(request, mapping, beginning, cleaned);
   await writeMappingFile(drafted, target, request.overwrite === true);
   return { ...preview, drafted, evidence };
-}
-
-/** Cleans the cells of rows that were read before it was known how. */
-function cleanRows(block: RowBlock, cleaning: CellCleaning): RowBlock {
-  const { bytes, cells } = block;
-  if (!cells) return { ...block, cleaning };
-  const uncleaned = cells.uncleaned ?? cells.bounds;
-  const bounds = cleanCells(bytes, uncleaned, cleaning);
-  return { ...block, cleaning, cells: { ...cells, bounds, uncleaned } };
 }
 
 /** Reads the first rows of an input. */

@@ -49,7 +49,6 @@ import type { Tally } from '../../bulk/outcomes/tally.js';
 import type { Mapper } from '../../mapping/record-block.js';
 import type { TouchedKeys } from '../../bulk/change-tracking/change-tracker.js';
 import type { ChangeTracking, ComparedInput } from './change-tracking.js';
-import type { ReadOptions } from '../job-options.js';
 import type { WriteResult } from '../job-results.js';
 import { isLeased, type Connection, type EnginePorts, type JobContext } from '../job-context.js';
 import { pipeName, refuseFiles, zoneOf } from './write-request.js';
@@ -73,8 +72,7 @@ export async function runWrite(
     { ...options, digests: rehearsal === undefined },
     context.runtime,
   );
-  const reopen = async (reading: ReadOptions = {}) =>
-    openInputs({ ...options, ...reading }, context.runtime);
+  const reopen = async () => openInputs(options, context.runtime);
   let connection: Connection | undefined;
   try {
     sayFormats(inputs, context);

@@ -13,6 +13,7 @@ import { limitRecords } from '../../input/row-block.js';
 import { isPersonalColumn } from '../../bulk/outcomes/reject-samples.js';
 import { ordinalOfRow } from '../../bulk/outcomes/ordinal-set.js';
 import { holdBackRejects, resentRows } from '../../mapping/rejects-input.js';
+import { cellCleaning } from '../../text/cell-cleaning.js';
 import { EventFingerprints } from '../../text/record-hash.js';
 import { hasUploadTime, mayHaveEvents } from './open-event-memory.js';
 import { runWrite } from './run-write.js';
@@ -273,9 +274,12 @@ async function formOf({
     retryUnknown: false,
     again: false,
   };
-  const all = inputFingerprint(others as ReadOptions);
-  const { inputFormat: __, delimiter: ___, encoding: ____, limit: _____, ...reading } = all;
-  return { reading: reading as ReadOptions, mapper: (zone) => uploadMapper({ ...mapping, zone }) };
+  const { quote, escape, comment, skipLines, records, trim, nullValues } = others;
+  return {
+    cleaning: cellCleaning({ ...(trim && { trim }), ...(nullValues && { nullValues }) }),
+    reading: { quote, escape, comment, skipLines, records },
+    mapper: (zone) => uploadMapper({ ...mapping, zone }),
+  };
 }
 
 /**

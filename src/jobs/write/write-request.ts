@@ -5,8 +5,9 @@ import type { WriteEndpoint } from '../../contract/endpoints.js';
 import type { Inputs } from '../../input/inputs.js';
 import type { Mapper, RecordBlock } from '../../mapping/record-block.js';
 import type { QualityIssue } from '../../mapping/preview/findings.js';
+import type { CellCleaning } from '../../text/cell-cleaning.js';
 import type { TimeZone } from '../../time-zone.js';
-import type { ReadOptions, WriteOptions, Rehearsal } from '../job-options.js';
+import type { WriteOptions, Rehearsal } from '../job-options.js';
 import type { JobHooks, WriteResult } from '../job-results.js';
 import type { Connection, JobContext } from '../job-context.js';
 
@@ -38,9 +39,11 @@ export interface WriteKind {
   countIdentities?(inputs: Inputs, mapper: Mapper): Promise<IdentityCount>;
 }
 
-/** Options of reading an input, and the mapper of its records. */
+/** How a run made records of its inputs. */
 export interface RecordForm {
-  readonly reading: ReadOptions;
+  readonly cleaning: CellCleaning | undefined;
+  /** Other options by which records and cells were found. */
+  readonly reading: Readonly<Record<string, unknown>>;
   mapper(zone: TimeZone): Mapper;
 }
 
@@ -122,8 +125,8 @@ export interface WriteContext {
   readonly hooks: WriteHooks;
   readonly rehearsal: Rehearsal | undefined;
   readonly inputs: Inputs;
-  /** Opens the same inputs, to read them once more; `reading` replaces options. */
-  readonly reopen: (reading?: ReadOptions) => Promise<Inputs>;
+  /** Opens the same inputs, to read them once more. */
+  readonly reopen: () => Promise<Inputs>;
   readonly connection: Connection | undefined;
   readonly limiter: ConcurrencyLimiter;
 }
