@@ -857,6 +857,31 @@ describe('--settle', () => {
     ]);
   });
 
+  it('returns no event of a user whom the account shows by another of its identities', async () => {
+    const { env } = await serviceOf();
+    const world = makeWorld({ env });
+    const [kept, never] = [eventOf('m2', 1, noon), eventOf('m3', 1, noon)];
+    const user = (identity: string) =>
+      JSON.stringify({
+        type: 'profile',
+        identity,
+        objectId: 'device',
+        profileData: { City: 'Oslo' },
+      });
+    for (const record of [user('m1'), user('m2'), kept, eventOf('other', 1, noon)]) {
+      writeFileSync(world.path('e.ndjson'), `${record}\n`);
+      await uploaded(world, ['e.ndjson']);
+    }
+    const lines = [kept, never].map((event, at) => rejected(at + 1, 'unknown', event));
+    writeFileSync(world.path('e.rejects.ndjson'), lines.join('\n'));
+    const { code, lines: open, summary } = await verified(world, ['e.rejects.ndjson', '--settle']);
+    expect([code, summary.settled]).toEqual([6, { accepted: 0, absent: 1, unknown: 1 }]);
+    expect(open.toSorted((a, b) => a.line - b.line)).toMatchObject([
+      { line: 1, stage: 'unknown', error: expect.stringContaining('another identity') as string },
+      { line: 2, stage: 'notSent' },
+    ]);
+  });
+
   it.each([
     [400, 2, 'Invalid event date range'],
     [400, 2, 'Invalid event : Charged date range'],

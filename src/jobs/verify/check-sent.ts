@@ -90,7 +90,7 @@ async function* checkFound<T extends Sent>(
   for (const one of all) if (!one.identifier) yield inconclusive(what, one.records, unfindable);
   while (open.length > 0) {
     const others: T[] = [];
-    for await (const { answer, origin } of lookUpProfiles(lookupItems(open), checking)) {
+    for await (const { answer, origin } of lookUpProfiles(eachOf(itemsOf(open)), checking)) {
       if (!answer) continue; // lookUpProfiles throws the failure next
       const verdict = compare(origin, answer.record?.toString());
       if (isOpen(verdict) && again.isLeft) others.push(origin);
@@ -101,12 +101,15 @@ async function* checkFound<T extends Sent>(
   }
 }
 
+const itemsOf = <T extends Sent>(all: readonly T[]): readonly LookupItem<T>[] =>
+  all.map((origin) => ({ identifier: origin.identifier!, origin }));
+
 // oxlint-disable-next-line typescript/require-await -- the shape of an input
-async function* lookupItems<T extends Sent>(all: readonly T[]): AsyncGenerator<LookupItem<T>> {
-  for (const origin of all) yield { identifier: origin.identifier!, origin };
+async function* eachOf<T>(all: Iterable<T>): AsyncGenerator<T> {
+  yield* all;
 }
 
-interface Exporting extends Pick<LookUpContext, 'counts'> {
+interface Exporting extends LookUpContext {
   readonly client: Client;
   readonly context: JobContext;
   readonly connection: Connection;
@@ -131,6 +134,9 @@ async function* checkEvents(book: SentEvents, exporting: Exporting): AsyncGenera
   }
   for (const one of book.daysBeside(utcToDay(exporting.context.runtime.now() + mostAhead)))
     await exportDays(one, book, exporting);
+  for await (const { answer, origin } of lookUpProfiles(eachOf(book.withOtherUsers()), exporting)) {
+    if (answer?.record) book.compareUsers(origin, answer.record.toString());
+  }
   const breaks = new Breaks();
   for (const event of book.all()) {
     yield* verdictsOf(event, book);

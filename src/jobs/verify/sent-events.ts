@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import {
   canonicalJson,
+  parseLossless,
   stringifyLossless,
   LosslessNumber,
   isList,
@@ -49,8 +50,8 @@ interface EventKey {
   readonly exact: string;
   /** Returns the exact key without the hour. */
   readonly shifted: () => string;
-  /** Returns the exact key with the identity in lower case. */
-  readonly folded: () => string;
+  /** Returns the exact key without the user. */
+  readonly ofAnyUser: () => string;
 }
 
 /** Maximum events of the service to keep for display, with user, name and second of a sent one, and maximum characters. */
@@ -95,9 +96,11 @@ export class SentEvents {
   #isNearCut = false;
   /** Keys without the hour of some events to settle, with their times, to notice a wrong time zone. */
   readonly #shifted = new Map<string, number[]>();
-  /** Folded keys of the events to settle, and of those that the account shows under another identity. */
-  readonly #folded = new Set<string>();
-  readonly #aliased = new Set<string>();
+  /** Keys without the user of the events to settle, with the other users of whom the account shows such an event. */
+  readonly #otherUsers = new Map<string, Set<string>>();
+  #otherUsersHeld = 0;
+  /** Events that the account shows under another identity of the user. */
+  readonly #aliased = new Set<EqualEvents>();
   /** Days of events that were found at their time, and of those that were found at another hour. */
   readonly #foundDays = new Set<Day>();
   readonly #shiftedDays = new Set<Day>();
@@ -119,7 +122,8 @@ export class SentEvents {
       const shifted = key.shifted();
       this.#shifted.set(shifted, [...(this.#shifted.get(shifted) ?? []), key.time]);
     }
-    if (record.row !== undefined) this.#folded.add(key.folded());
+    if (record.row !== undefined && !this.#otherUsers.has(key.ofAnyUser()))
+      this.#otherUsers.set(key.ofAnyUser(), new Set());
     const day = this.#days.get(key.day) ?? new Map<string, EqualEvents>();
     const equal = day.get(key.exact);
     if (equal) {
@@ -237,24 +241,51 @@ export class SentEvents {
         this.#keepShifted(shiftedKey({ by, value }, name, time, props), secondsOf(time));
       this.#keepNear(near, props);
     }
-    if (this.#folded.size === 0) return;
-    for (const value of identitiesOf(profile)) {
-      const key = foldedKey({ by: 'identity', value }, name, time, props);
-      if (this.#folded.has(key)) this.#aliased.add(key);
+    const others =
+      this.#otherUsers.size === 0 ? undefined : this.#otherUsers.get(anyUserKey(name, time, props));
+    for (const user of others ? usersOf(profile) : []) this.#keepOther(others!, user);
+  }
+
+  #keepOther(others: Set<string>, user: string): void {
+    if (others.has(user) || this.#otherUsersHeld > mostNear.characters) return;
+    this.#otherUsersHeld += user.length;
+    others.add(user);
+  }
+
+  /** Yields the events to settle that were not found, and of which the account has equal ones of other users. */
+  *withOtherUsers(): Generator<{ readonly identifier: Identifier; readonly origin: EqualEvents }> {
+    for (const event of this.all()) {
+      if (event.record.row === undefined || event.found >= event.sent) continue;
+      const identifier = userOf(sentMembers(event.record));
+      if (identifier && this.#othersOf(event).size > 0) yield { identifier, origin: event };
     }
   }
 
+  /** Compares these other users with the profile of the user, as JSON text: the service may show one of its identities. */
+  compareUsers(event: EqualEvents, profile: string): void {
+    const users = usersOf(parseLossless(profile));
+    if (users.some((user) => this.#othersOf(event).has(user))) this.#aliased.add(event);
+  }
+
+  #othersOf({ record }: EqualEvents): ReadonlySet<string> {
+    const key = this.#keyOf(sentMembers(record)) as EventKey;
+    return this.#otherUsers.get(key.ofAnyUser()) ?? new Set();
+  }
+
   /** Returns the user, and the properties of a found event with the same user, name and second. */
-  wordsOf({ record }: EqualEvents): {
+  wordsOf(event: EqualEvents): {
     readonly identity: string;
     readonly near: () => string | undefined;
     /** Why an event that was not found may have arrived all the same. */
     readonly doubt: string | undefined;
   } {
-    const { identity, day, near, folded } = this.#keyOf(sentMembers(record)) as EventKey;
-    const doubt = this.#aliased.has(folded())
-      ? 'events that the account shows under another identity of the user'
-      : this.#doubtOf(near, day);
+    const { identity, day, near } = this.#keyOf(sentMembers(event.record)) as EventKey;
+    const isCut = this.#otherUsersHeld > mostNear.characters;
+    const isOfOther = isCut || this.#othersOf(event).has(identityText(identity));
+    const doubt =
+      isOfOther || this.#aliased.has(event)
+        ? 'events that the account shows under another identity of the user'
+        : this.#doubtOf(near, day);
     return { identity, doubt, near: () => this.#near.get(near)?.shift() };
   }
 
@@ -285,10 +316,10 @@ export class SentEvents {
     const near = nearKey(user, name, local);
     const day = dayOf(local);
     const shifted = () => shiftedKey(user, name, local, props);
-    const folded = () => foldedKey(user, name, local, props);
+    const ofAnyUser = () => anyUserKey(name, local, props);
     const time = secondsOf(local);
     const exact = exactKey(near, props);
-    return { name, identity: user.value, day, time, near, exact, shifted, folded };
+    return { name, identity: user.value, day, time, near, exact, shifted, ofAnyUser };
   }
 
   #keepNear(near: string, props: LosslessJson): void {
@@ -357,20 +388,26 @@ const shiftedKey = (user: Identifier, name: string, localTime: string, props: Lo
     props,
   );
 
-/** The service may show identities in other letters. */
-const foldedKey = (
-  { by, value }: Identifier,
-  name: string,
-  localTime: string,
-  props: LosslessJson,
-): string => exactKey(nearKey({ by, value: value.toLowerCase() }, name, localTime), props);
+const anyUserKey = (name: string, localTime: string, props: LosslessJson): string =>
+  exactKey(digest(`${name}\n${localTime}`), props);
 
-/** Returns all identities of the user of an exported event: after a merge, the service shows one, or all of them. */
-function identitiesOf(profile: LosslessJson | undefined): readonly string[] {
+/** The service may show identities in other letters. */
+const identityText = (identity: string): string => `identity ${identity.toLowerCase()}`;
+
+/** Returns all identities and objectIds of a profile: after a merge, the service shows some of them. */
+function usersOf(profile: LosslessJson | undefined): readonly string[] {
   if (!isMap(profile)) return [];
-  const all = profile.get('all_identities');
-  const identities = [profile.get('identity'), ...(isList(all) ? all : [])];
-  return identities.filter((one) => typeof one === 'string');
+  const listOf = (key: string) => {
+    const list = profile.get(key);
+    return isList(list) ? list : [];
+  };
+  const identities = [profile.get('identity'), ...listOf('all_identities')];
+  const platforms = [profile, ...listOf('platformInfo')];
+  const objectIds = platforms.map((one) => (isMap(one) ? one.get('objectId') : undefined));
+  return [
+    ...identities.filter((one) => typeof one === 'string').map(identityText),
+    ...objectIds.filter((one) => typeof one === 'string').map((one) => `objectId ${one}`),
+  ];
 }
 
 /** Returns the bit of a near key in the Bloom filter. */
