@@ -1,3 +1,4 @@
+import { EngagectlError } from '../errors.js';
 import { placeholderAdvice } from '../text/cell-cleaning.js';
 import { TextSlice } from '../text/text-slice.js';
 import { jsonToken, JsonParser } from '../text/json-parser.js';
@@ -242,6 +243,10 @@ export function holdBackRejects(
   };
   return {
     ...mapper,
+    check: (header, source) => {
+      refuseMisspelled(header, source);
+      mapper.check(header, source);
+    },
     map: (rows, picked) => {
       const block = mapper.map(rows, picked);
       if (!rows.cells?.header.includes('engagectl_error')) return block;
@@ -259,6 +264,25 @@ export function holdBackRejects(
       return { ...others, rejects: [...rejects, ...heldBack] };
     },
   };
+}
+
+/** Throws E-HEADER for the column of a rejects file in another spelling: its rows would count as any others. */
+function refuseMisspelled(header: readonly string[], source: string): void {
+  const column = header.find(
+    (name) =>
+      name !== 'engagectl_error' &&
+      name.toLowerCase().replaceAll(/[^a-z]/g, '') === 'engagectlerror',
+  );
+  if (column === undefined || header.includes('engagectl_error')) return;
+  throw new EngagectlError(
+    'E-HEADER',
+    `${source}: the column ${JSON.stringify(column)} is engagectl_error in another spelling`,
+    {
+      why: 'it says which rows of a rejects file may have been sent',
+      fix: 'write engagectl_error in the header row',
+      file: source,
+    },
+  );
 }
 
 /**

@@ -302,6 +302,20 @@ describe('D if the first thousands are rejected for the same reason', () => {
   });
 });
 
+it.each([' engagectl_error', 'Engagectl_error', 'ENGAGECTL ERROR'])(
+  'refuses a rejects file whose column is spelled %j, since its rows may have been sent',
+  async (column) => {
+    const { service, world } = await serve();
+    const table = (name: string) => `identity,engagectl_line,"${name}"\nu1,2,unknown: reset\n`;
+    writeFileSync(world.path('r.csv'), table(column));
+    const { code, stderr } = await world.run(['demerge', 'r.csv', '--yes']);
+    expect([code, stderr]).toEqual([8, expect.stringContaining('engagectl_error in another')]);
+    writeFileSync(world.path('r.csv'), table('engagectl_error'));
+    expect((await world.run(['demerge', 'r.csv', '--yes'])).stderr).toContain('unknown');
+    expect(written(service)).toEqual([]);
+  },
+);
+
 it('skips rejects of unknown outcome in the printed command', async () => {
   const { service, world } = await serve();
   await service.fault({ times: 1, action: 'reset-before' });
