@@ -413,8 +413,16 @@ export class EventMemory {
     return skipReason.unreported;
   }
 
-  /** Yields the copies that other runs sent. */
+  /** Yields the copies that other runs sent. Throws E-LEDGER. */
   *#copies(low: number, high: number): Generator<Copies> {
+    try {
+      yield* this.#copiesIn(low, high);
+    } catch (error) {
+      throw fileError(this.#options.folder, error);
+    }
+  }
+
+  *#copiesIn(low: number, high: number): Generator<Copies> {
     for (const archive of this.#archives()) {
       for (const { run, state, copies, entry } of archive.find(low, high)) {
         if (this.#skipped.has(run)) continue;

@@ -557,6 +557,21 @@ describe('the memory', () => {
     expect(stored()).toEqual([1, 2]);
   });
 
+  it('that has a wrong bit in an archive refuses the upload', async () => {
+    const { run, stored, world, write, folder } = await stage();
+    write('e.ndjson', lines(...numbers(300)));
+    await run(['upload', 'e.ndjson']);
+    expect((await world.run(['runs', 'prune', '--yes'])).code).toBe(0);
+    const file = path.join(folder(), 'sent-1-1.archive');
+    const archive = readFileSync(file);
+    for (let at = 100; at < 100 + 16 * 300; at += 16) archive[at]! ^= 1;
+    writeFileSync(file, archive);
+    write('e.ndjson', lines(1000, ...numbers(300)));
+    const { code, stderr } = await run(['upload', 'e.ndjson', '--resume']);
+    expect([code, stderr]).toEqual([8, expect.stringMatching(/E-LEDGER[^]*restore the folder/)]);
+    expect(stored()).toHaveLength(300);
+  });
+
   it('that is damaged refuses the upload', async () => {
     const { run, write, world } = await stage();
     write('e.ndjson', lines(1));
