@@ -798,24 +798,94 @@ describe('of a run that stopped,', () => {
     },
   );
 
-  it('events of an unchanged file whose cells are found with other options are refused', async () => {
-    const { service, world, run } = await stage();
-    writeFileSync(world.path('e.csv'), 'identity,Plan,ts\nu1,"Gold",1700000000\nu2,x,1700000000\n');
-    expect((await run('upload', 'e.csv', ...asEvents)).code).toBe(0);
-    const { code, stderr } = await run('upload', 'e.csv', ...asEvents, '--quote', '', '--resume');
-    expect([code, stderr]).toEqual([8, expect.stringContaining('other options: --quote')]);
+  it.each([
+    { what: '--types', flags: ['--types', 'Price:integer'] },
+    { what: '--trim', flags: ['--trim'] },
+    { what: '--null-values', flags: ['--null-values', '7'] },
+    { what: '--quote', flags: ['--quote', ''] },
+  ])(
+    'of an unchanged file, all events are compared with those of other options: $what',
+    async ({ what, flags }) => {
+      const { service, world, run } = await stage();
+      const last = ['7', ' 8 ', '"9"', '7'];
+      const price = (n: number) => last[n - 8000] ?? '';
+      const rows = Array.from({ length: 8004 }, (_, n) => `u${n},${price(n)},1700000000`);
+      for (const name of ['e.csv', 'f.csv', 'g.csv'])
+        writeFileSync(
+          world.path(name),
+          `identity,Price,ts\n${rows.join('\n').replaceAll('u', name)}\n`,
+        );
+      expect((await run('upload', 'e.csv', ...asEvents)).code).toBe(0);
+      expect((await run('upload', 'f.csv', 'g.csv', ...asEvents)).code).toBe(0);
+      for (const names of [['e.csv'], ['f.csv', 'g.csv'], ['g.csv', 'e.csv']]) {
+        const { code, stderr } = await run('upload', ...names, ...asEvents, ...flags, '--resume');
+        const other = expect.stringContaining(`with other options: ${what}`) as string;
+        expect([code, stderr]).toEqual([8, other]);
+      }
+      expect(written(service).flat()).toHaveLength(3 * rows.length);
+    },
+  );
+
+  it('events of a pipe are compared whatever the order of its --null-values', async () => {
+    const { service, world } = await stage();
+    const upload = ['upload', '-', '--input-format', 'csv', ...asEvents, '--null-values', 'x,NULL'];
+    const stdin = (id: string) => `identity,Price,ts\n${id},x,1700000000\na,5,1700000000\n`;
+    expect((await world.run(upload, { stdin: stdin('b') })).code).toBe(0);
+    const typed = [...upload, '--types', 'Price:integer', '--resume'];
+    const { code, stderr } = await world.run(typed, { stdin: stdin('c') });
+    expect([code, stderr]).toEqual([8, expect.stringContaining('other options: --types')]);
     expect(written(service).flat()).toHaveLength(2);
   });
 
-  it('of an unchanged file, all events are compared with those of other options', async () => {
+  it.each([
+    { what: 'added', before: [], after: ['--ts', 'now'] },
+    { what: 'omitted', before: ['--ts', 'now'], after: [] },
+  ])('events that have a time are refused if --ts now is $what', async ({ before, after }) => {
+    const { service, world } = await stage();
+    const runJson = jsonRunner<Figures>(world);
+    const send = async (rows: readonly string[], ...flags: string[]) => {
+      writeFileSync(world.path('e.csv'), `identity,ts\n${rows.join('\n')}\n`);
+      return runJson(['upload', 'e.csv', ...asEvents, ...flags, '--resume']);
+    };
+    expect((await send(['a,1700000000', 'b,1700000001'], ...before)).summary.accepted).toBe(2);
+    const { code, stderr } = await send(['c,1700000002', 'a,1700000000'], ...after);
+    expect([code, stderr]).toEqual([8, expect.stringContaining('with other options: --ts')]);
+    expect((await send(['c,1700000002', 'd,1700000003'], ...after)).summary.accepted).toBe(2);
+    const late = await send(['e,', 'c,1700000002'], '--ts', 'now');
+    expect(late.code).toBe(after.length > 0 ? 0 : 8);
+    expect((await send(['e,'], '--ts', 'now')).code).toBe(0);
+    const sent = written<{ identity: string }>(service).flat();
+    expect(new Set(sent.map(({ identity }) => identity)).size).toBe(5);
+    expect(sent).toHaveLength(5);
+  });
+
+  it('events are compared with a form that drops a column which is gone now', async () => {
     const { service, world, run } = await stage();
-    const rows = Array.from({ length: 3000 }, (_, n) => `u${n},${n < 2990 ? '' : n},1700000000`);
-    writeFileSync(world.path('e.csv'), `identity,Price,ts\n${rows.join('\n')}\n`);
-    expect((await run('upload', 'e.csv', ...asEvents)).code).toBe(0);
-    const typed = ['upload', 'e.csv', ...asEvents, '--types', 'Price:integer', '--resume'];
-    const { code, stderr } = await run(...typed);
-    expect([code, stderr]).toEqual([8, expect.stringContaining('other options: --types')]);
-    expect(written(service).flat()).toHaveLength(3000);
+    const send = async (lines: readonly string[], ...more: readonly string[]) => {
+      writeFileSync(world.path('e.csv'), lines.map((line) => `${line}\n`).join(''));
+      return run('upload', 'e.csv', ...asEvents, '--resume', ...more);
+    };
+    const before = ['identity,Price,ts,Note', 'a,5,1700000000,x', 'b,5,1700000000,x'];
+    expect((await send(before, '--drop', 'Note')).code).toBe(0);
+    const typed = ['--types', 'Price:integer'];
+    const header = 'identity,Price,ts';
+    const both = await send([header, 'c,5,1700000000', 'a,5,1700000000'], ...typed);
+    const other = expect.stringContaining('other options: --types, --drop') as string;
+    expect([both.code, both.stderr]).toEqual([8, other]);
+    expect((await send([header, 'c,5,1700000000'], ...typed)).code).toBe(0);
+    expect(written(service).flat()).toHaveLength(3);
+  });
+
+  it('events that --max-record-bytes rejected are sent with a larger one, also of one line', async () => {
+    const { service, world, run } = await stage();
+    const event = (identity: string, a: string) =>
+      ({ identity, type: 'event', evtName: 'Seen', ts: 1_700_000_000, evtData: { a } }) as const;
+    const events = [event('a', 'x'), event('b', 'x'.repeat(500)), event('c', 'x')];
+    writeFileSync(world.path('e.json'), JSON.stringify(events));
+    const upload = ['upload', 'e.json', '--type', 'event', '--resume', '--max-record-bytes'];
+    expect((await run(...upload, '300')).code).toBe(3);
+    expect((await run(...upload, '3000')).code).toBe(0);
+    expect(written(service).flat()).toHaveLength(3);
   });
 
   it.each(['file', 'pipe'])(

@@ -38,6 +38,13 @@ interface ConcurrentEvents {
   readonly lows: Set<number>;
 }
 
+/** Runs whose events are looked up. */
+interface KnownQuery {
+  readonly ids?: ReadonlySet<string>;
+  /** Their events have the time of their upload. */
+  readonly ignoresTime?: boolean;
+}
+
 /** An event that was not found in the account. */
 export interface AbsentEvent {
   /** JSON text. */
@@ -82,6 +89,8 @@ export class EventMemory {
   };
   readonly #sorted = new SortedEvents(0);
   readonly #fingerprints: EventFingerprints;
+  /** Those of runs whose events have the time of their upload, if this one's have not, or the other way round. */
+  #otherPrints: EventFingerprints | undefined;
   readonly #syncs = new GroupCommit(async () => this.#store.log.sync());
   /** Runs with which the input is not compared. */
   readonly #skipped: ReadonlySet<number>;
@@ -144,13 +153,14 @@ export class EventMemory {
   }
 
   /**
-   * Returns the rows of the events of a block that another run sent, or one of `ids`. Does not count them as read.
+   * Returns the rows of the events of a block that another run sent, or one of those with these ids. Does not count
+   * them as read.
    */
   knownRows(
     { json, count, bounds, kinds, row }: RecordBlock,
-    ids?: ReadonlySet<string>,
+    { ids, ignoresTime = this.#options.ignoresTime }: KnownQuery = {},
   ): ReadonlySet<number> {
-    const fingerprints = this.#fingerprints.of(json, count, bounds);
+    const fingerprints = this.#printsOf(ignoresTime).of(json, count, bounds);
     const known = new Set<number>();
     for (let index = 0; index < count; index += 1) {
       if (kinds[index] !== 1) continue;
@@ -378,6 +388,11 @@ export class EventMemory {
       recent?.lows.has(low) === true && recent.events.has(low, high);
     if (isIn(this.#recent) || isIn(this.#spilling)) return true;
     return this.#spilled.since.some((archive) => archive.find(low, high).next().done !== true);
+  }
+
+  #printsOf(ignoresTime: boolean): EventFingerprints {
+    if (ignoresTime === this.#options.ignoresTime) return this.#fingerprints;
+    return (this.#otherPrints ??= new EventFingerprints(this.#store.runs.seed, { ignoresTime }));
   }
 
   #register(): void {

@@ -165,7 +165,7 @@ interface ComparedForm extends Pick<SentForm, 'refusal'> {
 
 /** Builds the look-ups of events in other forms. */
 async function comparedForms(
-  { kind }: WriteContext,
+  { kind, request }: WriteContext,
   memory: EventMemory,
   forms: Iterable<SentForm>,
 ): Promise<readonly ComparedForm[]> {
@@ -174,9 +174,10 @@ async function comparedForms(
     const form = options && (await kind.formOf?.(options));
     const mapper = unlessUnreadable(() => (form ?? kind).mapper(timeZone(zone)));
     if (!mapper) continue;
+    const of = { ids: runs, ignoresTime: form?.hasUploadTime ?? hasUploadTime(request) };
     const sentRows = (rows: RowBlock) => {
       const read = form ? cleanRows(rows, form.cleaning) : rows;
-      return unlessUnreadable(() => memory.knownRows(mapper.map(read), runs)) ?? new Set<number>();
+      return unlessUnreadable(() => memory.knownRows(mapper.map(read), of)) ?? new Set<number>();
     };
     compared.push({ refusal, sentRows, isReadOtherwise: isReadOtherwise(form, kind) });
   }

@@ -31,6 +31,7 @@ import {
   copyRecords,
   RecordSample,
   type CountedRecords,
+  type Mapper,
   type RecordBlock,
 } from '../../mapping/record-block.js';
 
@@ -249,7 +250,10 @@ const fingerprintOf = (request: ReadOptions, mapping: Omit<UploadMapping, 'zone'
   ...mappingFingerprint(mapping),
 });
 
-/** Returns the form of the records of an earlier upload. */
+/**
+ * Returns the form of the records of an earlier upload. Columns that are not in the input are left out: what it has of
+ * other columns was sent without them, if these were dropped or empty.
+ */
 async function formOf({
   map,
   types,
@@ -262,23 +266,37 @@ async function formOf({
   ...others
 }: ReturnType<typeof fingerprintOf>): Promise<RecordForm> {
   await loadFormats(types.map(([, type]) => type));
-  const mapping = {
-    ...others,
-    map: new Map(map),
-    types: new Map(types),
-    drop: new Set(drop),
-    ...(only && { only: new Set(only) }),
-    constants: new Map(set),
-    lowercase: new Set(lowercase),
-    ...(tsNow && { tsNow: 0 }),
-    retryUnknown: false,
-    again: false,
+  const constants = new Map(set);
+  const mappingOf = (header: readonly string[] | undefined) => {
+    const isThere = (column: string) => header?.includes(column) !== false;
+    return {
+      ...others,
+      map: new Map(map.filter(([column]) => isThere(column))),
+      types: new Map(types.filter(([column]) => constants.has(column) || isThere(column))),
+      drop: new Set(drop.filter(isThere)),
+      ...(only && { only: new Set(only.filter(isThere)) }),
+      constants,
+      lowercase: new Set(lowercase?.filter(isThere)),
+      ...(tsNow && { tsNow: 0 }),
+      retryUnknown: false,
+      again: false,
+    };
   };
   const { quote, escape, comment, skipLines, records, trim, nullValues } = others;
   return {
     cleaning: cellCleaning({ ...(trim && { trim }), ...(nullValues && { nullValues }) }),
     reading: { quote, escape, comment, skipLines, records },
-    mapper: (zone) => uploadMapper({ ...mapping, zone }),
+    hasUploadTime: tsNow,
+    mapper: (zone) => {
+      const mappers = new Map<readonly string[] | undefined, Mapper>();
+      const map: Mapper['map'] = (rows) => {
+        const header = rows.cells?.header;
+        const mapper = mappers.get(header) ?? uploadMapper({ ...mappingOf(header), zone });
+        mappers.set(header, mapper);
+        return mapper.map(rows);
+      };
+      return { map };
+    },
   };
 }
 

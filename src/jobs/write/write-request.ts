@@ -44,7 +44,9 @@ export interface RecordForm {
   readonly cleaning: CellCleaning | undefined;
   /** Other options by which records and cells were found. */
   readonly reading: Readonly<Record<string, unknown>>;
-  mapper(zone: TimeZone): Mapper;
+  /** Its events have the time of their upload. */
+  readonly hasUploadTime: boolean;
+  mapper(zone: TimeZone): Pick<Mapper, 'map'>;
 }
 
 /** A warning about an input. */
