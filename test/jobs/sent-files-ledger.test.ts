@@ -859,6 +859,25 @@ describe('of a run that stopped,', () => {
     expect(sent).toHaveLength(5);
   });
 
+  it('events with a name of their own are compared also with another --event-name', async () => {
+    const { service, world, run } = await stage();
+    const send = async (rows: readonly string[], ...flags: readonly string[]) => {
+      writeFileSync(world.path('e.csv'), `identity,evtName,Price,ts\n${rows.join('\n')}\n`);
+      return run('upload', 'e.csv', '--type', 'event', '--resume', ...flags);
+    };
+    const rows = ['a,Sold,5,1700000000', 'b,,5,1700000000'];
+    expect((await send(rows, '--event-name', 'Seen')).code).toBe(0);
+    const other = ['--event-name', 'Met', '--types', 'Price:integer'];
+    const { code, stderr } = await send(['c,,5,1700000000', ...rows], ...other);
+    expect([code, stderr]).toEqual([
+      8,
+      expect.stringMatching(/were sent on .* other options: .*--types/),
+    ]);
+    // A row without a name is another event.
+    expect((await send(rows.slice(1), ...other)).summary.accepted).toBe(1);
+    expect(written(service).flat()).toHaveLength(3);
+  });
+
   it('events are compared with a form that drops a column which is gone now', async () => {
     const { service, world, run } = await stage();
     const send = async (lines: readonly string[], ...more: readonly string[]) => {

@@ -89,8 +89,9 @@ interface OtherwiseSent {
   readonly own?: readonly LedgerEntry[];
 }
 
-/** Options that choose which records an input has. With others, the same ones are sent in another form. */
-const choices: Readonly<Record<NonIdempotentKind, readonly string[]>> = {
+/** Options that choose which records an input, or a row, has. With others, the same ones are sent in another form. */
+const choices: Readonly<Record<NonIdempotentKind | 'row', readonly string[]>> = {
+  row: ['identity', 'objectId'],
   event: ['eventName', 'identity', 'objectId'],
   other: ['kind', 'identity', 'objectId', 'records'],
 };
@@ -288,7 +289,7 @@ export class DuplicateProtection {
   /** Whether a run of the same events or other records had other options. */
   #hasOtherOptions(
     { options, ...line }: LedgerEntry | LedgerStart,
-    kind: NonIdempotentKind,
+    kind: keyof typeof choices,
   ): boolean {
     if (!options || !this.#isSameCommand(line)) return false;
     if (this.#place.meanings.includes(line.meaning)) return false;
@@ -366,7 +367,7 @@ export class DuplicateProtection {
 
   #noteForm(line: LedgerEntry | LedgerStart): void {
     const [zone, isOwn] = [zoneNameOf(line), this.#isSame(line)];
-    if (isOwn ? zone === zoneNameOf(this.#run) : !this.#hasOtherOptions(line, 'event')) return;
+    if (isOwn ? zone === zoneNameOf(this.#run) : !this.#hasOtherOptions(line, 'row')) return;
     const key = `${isOwn ? '' : line.meaning} ${zone}`;
     const runs = this.otherForms.get(key)?.runs ?? new Set();
     const refusal = (name: string, what: string) => this.#otherOptions({ line, name, what });

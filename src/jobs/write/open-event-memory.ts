@@ -44,7 +44,7 @@ export interface SentForm {
   readonly options: Readonly<Record<string, unknown>> | undefined;
   /** Ids of the runs. */
   readonly runs: ReadonlySet<string>;
-  /** Returns the error for records, described by `what`, that were sent in this form. */
+  /** Returns the error for records that were sent in this form; `what`: which ones, with their verb. */
   readonly refusal: (name: string, what: string) => EngagectlError;
 }
 
@@ -243,7 +243,7 @@ function headOf(
     (skipsSent ? undefined : alreadySent(memory.matched, records, writing)) ??
     sentIn?.refusal(
       inputs.first,
-      `some of the first ${countOf(records, 'record')} of ${inputs.first}`,
+      `some of the first ${countOf(records, 'record')} of ${inputs.first} were`,
     );
   return { head: { look, refusal } };
 }

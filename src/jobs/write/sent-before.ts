@@ -462,9 +462,9 @@ export function startedError(
   });
 }
 
-/** Builds the error for records that were sent with other options; `what`: which ones, by default all of `name`. */
+/** Builds the error for records that were sent with other options; `what`: which ones, with their verb. */
 export function otherOptions(
-  { name, what = name, ...found }: OtherwiseSentInput,
+  { name, what = `${name} was`, ...found }: OtherwiseSentInput,
   is: Readonly<Record<string, unknown>>,
   { option }: Wording,
 ): EngagectlError {
@@ -481,7 +481,7 @@ export function otherOptions(
   const day = ('finished' in line ? line.finished : line.started).slice(0, 10);
   return new EngagectlError(
     'E-ALREADY-SENT',
-    `${what} was sent on ${day} by run ${line.run} with other options: ${differing.join(', ')}`,
+    `${what} sent on ${day} by run ${line.run} with other options: ${differing.join(', ')}`,
     {
       why: 'the same records would be sent a second time in another form; none of these was sent',
       fix: `use the options of that run with ${option('resume')}, or remove the records that were sent; ${option('again')} sends all of it in the new form`,

@@ -66,7 +66,7 @@ export async function upload(
       fingerprinted: fingerprintOf(request, mapping),
       frame: uploadFrame,
       mapper: (ofAccount) => uploadMapper({ ...mapping, zone: ofAccount }),
-      formOf: async (options) => formOf(options as unknown as ReturnType<typeof fingerprintOf>),
+      formOf: async (options) => formOf(options as unknown as Fingerprinted, mapping),
       keys: personalColumns(mapping),
       minRecords: mapping.expected?.minRecords,
       remarks: (isCheck) => inputRemarks({ ...mapping, zone }, isCheck),
@@ -250,27 +250,24 @@ const fingerprintOf = (request: ReadOptions, mapping: Omit<UploadMapping, 'zone'
   ...mappingFingerprint(mapping),
 });
 
+type Fingerprinted = ReturnType<typeof fingerprintOf>;
+
 /**
- * Returns the form of the records of an earlier upload. Columns that are not in the input are left out: what it has of
+ * Returns the form of the records of an earlier upload, with the event name of this one. Columns that are not in the input are left out: what it has of
  * other columns was sent without them, if these were dropped or empty.
  */
-async function formOf({
-  map,
-  types,
-  drop,
-  only,
-  set,
-  lowercase,
-  tsNow,
-  expected: _,
-  ...others
-}: ReturnType<typeof fingerprintOf>): Promise<RecordForm> {
+async function formOf(
+  { map, types, drop, only, set, lowercase, tsNow, ...options }: Fingerprinted,
+  { eventName }: Pick<UploadMapping, 'eventName'>,
+): Promise<RecordForm> {
+  const { expected: _, eventName: __, ...others } = options;
   await loadFormats(types.map(([, type]) => type));
   const constants = new Map(set);
   const mappingOf = (header: readonly string[] | undefined) => {
     const isThere = (column: string) => header?.includes(column) !== false;
     return {
       ...others,
+      ...(eventName !== undefined && { eventName }),
       map: new Map(map.filter(([column]) => isThere(column))),
       types: new Map(types.filter(([column]) => constants.has(column) || isThere(column))),
       drop: new Set(drop.filter(isThere)),
