@@ -186,9 +186,7 @@ function pickOptions({ kind, zone, isSharded }: Choice, random: Random) {
   const options = [
     ...(kind === 'demerges' ? ['--yes'] : []),
     ...(kind !== 'demerges' && kind !== 'statuses' && random.chance(0.1) ? ['--trim'] : []),
-    ...(idempotent.has(kind) && random.chance(0.7)
-      ? ['--changed', '--stream', kind === 'users' ? random.pick(['x', 'y']) : 'x']
-      : []),
+    ...(idempotent.has(kind) && random.chance(0.7) ? ['--changed'] : []),
     ...(kind === 'localTimes' ? ['--type', 'event', '--timezone', random.pick(['UTC', zone])] : []),
     ...(kind === 'localTimes' && random.chance(0.2) ? random.pick(forms) : []),
     ...(isSharded ? ['--shard', random.pick(['1/2', '2/2', '1/2', '2/2', '1/3'])] : []),
