@@ -3,8 +3,8 @@ import { isUtf8 } from 'node:buffer';
 import { EngagectlError, groupDigits } from '../errors.js';
 import { Breaks } from '../event-loop.js';
 import type { CsvProgram, CsvDialect } from '../text/csv-scanner.js';
-import type { RowParseError, Position, RowBlock } from './row-block.js';
-import { cleanCells, type CellCleaning } from '../text/cell-cleaning.js';
+import { cleanRows, type RowParseError, type Position, type RowBlock } from './row-block.js';
+import type { CellCleaning } from '../text/cell-cleaning.js';
 import type { TextBuffer } from './text-buffer.js';
 
 /** Complete records of a text, in the arrays of a RowBlock, which are valid until the next cut. */
@@ -262,13 +262,8 @@ function blockOf(
   const end = state === undefined ? place : { ...place, state };
   const text = behind ? Buffer.concat([bytes, behind]) : bytes;
   const table = header && cellBounds && { header, markers, program };
-  const cells = table && {
-    ...table,
-    ...(cleaning
-      ? { bounds: cleanCells(text, cellBounds, cleaning), uncleaned: cellBounds }
-      : { bounds: cellBounds }),
-  };
-  return {
+  const cells = table && { ...table, bounds: cellBounds };
+  const block = {
     source,
     bytes: text,
     memory,
@@ -276,11 +271,11 @@ function blockOf(
     bounds,
     lines,
     cells,
-    cleaning,
     first,
     end,
     parseErrors,
   };
+  return cleanRows(block, cleaning);
 }
 
 function overlongError(text: Buffer, line: number, maxRecordBytes: number): RowParseError {

@@ -268,12 +268,11 @@ export function holdBackRejects(
 
 /** Throws E-HEADER for the column of a rejects file in another spelling: its rows would count as any others. */
 function refuseMisspelled(header: readonly string[], source: string): void {
+  if (header.includes('engagectl_error')) return;
   const column = header.find(
-    (name) =>
-      name !== 'engagectl_error' &&
-      name.toLowerCase().replaceAll(/[^a-z]/g, '') === 'engagectlerror',
+    (name) => name.toLowerCase().replaceAll(/[^a-z]/g, '') === 'engagectlerror',
   );
-  if (column === undefined || header.includes('engagectl_error')) return;
+  if (column === undefined) return;
   throw new EngagectlError(
     'E-HEADER',
     `${source}: the column ${JSON.stringify(column)} is engagectl_error in another spelling`,

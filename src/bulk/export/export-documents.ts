@@ -20,12 +20,13 @@ import type { ExportJournal } from './export-journal.js';
 /** Writes all documents in order. Errors leave partial files behind. */
 export async function exportDocuments(job: ExportJob): Promise<void> {
   const { documents, log, pages, signal, state } = job;
-  for (const slice of documents.flatMap(({ slices }) => slices)) {
+  const planned = documents.flatMap(({ slices }) => slices);
+  for (const slice of planned) {
     for (const hash of log.earlier.slices.get(slice.index)?.hashes ?? [])
       pages.add(slice, BigInt(hash));
   }
   const ahead = new ReadAhead({
-    slices: documents.flatMap(({ slices }) => slices).filter(isOpen(log)),
+    slices: planned.filter(isOpen(log)),
     // A slow reader of stdout must not fill the disk with spilled pages.
     window: log.resumable ? Number.POSITIVE_INFINITY : job.limiter.most,
     job,

@@ -68,7 +68,7 @@ export async function placeCall(
   const phone = await openPhone(options, account, context, course);
   try {
     const failure = await follow(phone, options, context, course);
-    await settled(phone, runtime);
+    await whenIdle(phone, runtime);
     const { events, wasInProgress } = course;
     const error = failure ?? verdict(to, course);
     return {
@@ -86,7 +86,7 @@ export async function placeCall(
 }
 
 /** Waits until the router has answered all frames, for a limited time: one that ended in the meantime never does. */
-async function settled(
+async function whenIdle(
   phone: SignedCall,
   { sleep }: Pick<JobContext['runtime'], 'sleep'>,
 ): Promise<void> {

@@ -209,6 +209,7 @@ class OpenRuns {
     return [...this.#starts.values()].flat();
   }
 
+  /** Unfinished and discarded runs. */
   get all(): readonly LedgerStart[] {
     return [...this.unfinished, ...this.discarded];
   }

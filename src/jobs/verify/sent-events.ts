@@ -122,8 +122,10 @@ export class SentEvents {
       const shifted = key.shifted();
       this.#shifted.set(shifted, [...(this.#shifted.get(shifted) ?? []), key.time]);
     }
-    if (record.row !== undefined && !this.#otherUsers.has(key.ofAnyUser()))
-      this.#otherUsers.set(key.ofAnyUser(), new Set());
+    if (record.row !== undefined) {
+      const ofAnyUser = key.ofAnyUser();
+      this.#otherUsers.set(ofAnyUser, this.#otherUsers.get(ofAnyUser) ?? new Set());
+    }
     const day = this.#days.get(key.day) ?? new Map<string, EqualEvents>();
     const equal = day.get(key.exact);
     if (equal) {
@@ -256,20 +258,22 @@ export class SentEvents {
   *withOtherUsers(): Generator<{ readonly identifier: Identifier; readonly origin: EqualEvents }> {
     for (const event of this.all()) {
       if (event.record.row === undefined || event.found >= event.sent) continue;
-      const identifier = userOf(sentMembers(event.record));
-      if (identifier && this.#othersOf(event).size > 0) yield { identifier, origin: event };
+      const members = sentMembers(event.record);
+      const identifier = userOf(members);
+      const others = this.#othersOf(this.#keyOf(members) as EventKey);
+      if (identifier && others.size > 0) yield { identifier, origin: event };
     }
   }
 
   /** Compares these other users with the profile of the user, as JSON text: the service may show one of its identities. */
   compareUsers(event: EqualEvents, profile: string): void {
-    const users = usersOf(parseLossless(profile));
-    if (users.some((user) => this.#othersOf(event).has(user))) this.#aliased.add(event);
+    const others = this.#othersOf(this.#keyOf(sentMembers(event.record)) as EventKey);
+    const isAlias = usersOf(parseLossless(profile)).some((user) => others.has(user));
+    if (isAlias) this.#aliased.add(event);
   }
 
-  #othersOf({ record }: EqualEvents): ReadonlySet<string> {
-    const key = this.#keyOf(sentMembers(record)) as EventKey;
-    return this.#otherUsers.get(key.ofAnyUser()) ?? new Set();
+  #othersOf({ ofAnyUser }: EventKey): ReadonlySet<string> {
+    return this.#otherUsers.get(ofAnyUser()) ?? new Set();
   }
 
   /** Returns the user, and the properties of a found event with the same user, name and second. */
@@ -279,9 +283,10 @@ export class SentEvents {
     /** Why an event that was not found may have arrived all the same. */
     readonly doubt: string | undefined;
   } {
-    const { identity, day, near } = this.#keyOf(sentMembers(event.record)) as EventKey;
+    const key = this.#keyOf(sentMembers(event.record)) as EventKey;
+    const { identity, day, near } = key;
     const isCut = this.#otherUsersHeld > mostNear.characters;
-    const isOfOther = isCut || this.#othersOf(event).has(identityText(identity));
+    const isOfOther = isCut || this.#othersOf(key).has(identityText(identity));
     const doubt =
       isOfOther || this.#aliased.has(event)
         ? 'events that the account shows under another identity of the user'

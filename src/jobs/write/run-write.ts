@@ -51,8 +51,15 @@ import type { TouchedKeys } from '../../bulk/change-tracking/change-tracker.js';
 import type { ChangeTracking, ComparedInput } from './change-tracking.js';
 import type { WriteResult } from '../job-results.js';
 import { isLeased, type Connection, type EnginePorts, type JobContext } from '../job-context.js';
-import { pipeName, refuseFiles, zoneOf } from './write-request.js';
-import type { WriteHooks, WriteKind, WriteRequest, WriteContext } from './write-request.js';
+import {
+  pipeName,
+  refuseFiles,
+  zoneOf,
+  type WriteHooks,
+  type WriteKind,
+  type WriteRequest,
+  type WriteContext,
+} from './write-request.js';
 
 /**
  * Runs a write from input to result. Throws errors that occur before the first request; later

@@ -253,8 +253,8 @@ const fingerprintOf = (request: ReadOptions, mapping: Omit<UploadMapping, 'zone'
 type Fingerprinted = ReturnType<typeof fingerprintOf>;
 
 /**
- * Returns the form of the records of an earlier upload, with the event name of this one. Columns that are not in the input are left out: what it has of
- * other columns was sent without them, if these were dropped or empty.
+ * Returns the form of the records of an earlier upload, with the event name of this one. Columns that are not in the
+ * input are left out: what it has of other columns was sent without them, if these were dropped or empty.
  */
 async function formOf(
   { map, types, drop, only, set, lowercase, tsNow, ...options }: Fingerprinted,
