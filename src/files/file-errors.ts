@@ -42,6 +42,15 @@ const writeFailures: Record<string, readonly [why: string, fix: string]> = {
   ELOOP: ['it is a symbolic link', 'remove the link, or choose another {output}'],
 };
 
+/** Builds the error for an input that cannot be read: E-FILE-READ, exit 9. */
+export const fileReadError = (file: string, fix: string, cause: unknown): EngagectlError =>
+  new EngagectlError('E-FILE-READ', `${file} cannot be read`, {
+    why: fileErrorReason(cause),
+    fix,
+    file,
+    cause,
+  });
+
 interface FileFailure {
   readonly file: string;
   readonly done: 'opened' | 'created' | 'read' | 'written' | 'set aside' | 'finished';

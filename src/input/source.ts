@@ -2,7 +2,7 @@ import { createReadStream, statSync, type Stats } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { EngagectlError } from '../errors.js';
 import { openFifo } from '../files/read-file.js';
-import { fileErrorReason } from '../files/file-errors.js';
+import { fileReadError } from '../files/file-errors.js';
 import { refuseDuplicatePaths } from '../files/path-checks.js';
 import { shellPath } from '../wording.js';
 import type { Runtime } from '../runtime.js';
@@ -140,12 +140,8 @@ function unreadable(name: string, cause: unknown): EngagectlError {
   if (cause instanceof EngagectlError) return cause;
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
   if (code === 'EISDIR') return isDirectory(name);
-  return new EngagectlError('E-FILE-READ', `${name} cannot be read`, {
-    file: name,
-    why: fileErrorReason(cause),
-    fix: fixes[code] ?? 'check the disk or the program that writes this input, then run again',
-    cause,
-  });
+  const fix = fixes[code] ?? 'check the disk or the program that writes this input, then run again';
+  return fileReadError(name, fix, cause);
 }
 
 const shorter = (name: string, is: number, was: number): EngagectlError =>

@@ -8,7 +8,7 @@ import { openInputs } from '../input/inputs.js';
 import { exportedKind } from '../mapping/exported-csv.js';
 import { EngagectlError } from '../errors.js';
 import { readTextFile } from '../files/read-file.js';
-import { fileErrorReason } from '../files/file-errors.js';
+import { fileReadError } from '../files/file-errors.js';
 import { parseStrictJson } from '../text/json-parser.js';
 import type { InputOptions } from '../input/input-format.js';
 import type { RowBlock } from '../input/row-block.js';
@@ -137,12 +137,7 @@ export async function readJsonFile(file: string, runtime: JsonRuntime): Promise<
 async function textOf(file: string, { cwd, signal }: JsonRuntime): Promise<string> {
   return readTextFile(path.resolve(cwd, file), signal).catch((cause: unknown) => {
     if (cause instanceof EngagectlError) throw cause;
-    throw new EngagectlError('E-FILE-READ', `${file} cannot be read`, {
-      why: fileErrorReason(cause),
-      fix: 'name a readable file',
-      file,
-      cause,
-    });
+    throw fileReadError(file, 'name a readable file', cause);
   });
 }
 

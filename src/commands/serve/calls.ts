@@ -127,16 +127,11 @@ async function iceServersIn(
   { cwd, signal }: Runtime,
 ): Promise<CallOptions['iceServers']> {
   const { parseIceServers } = await import('../../service/control/settings-schema.js');
-  const { fileErrorReason } = await import('../../files/file-errors.js');
+  const { fileReadError } = await import('../../files/file-errors.js');
   const { readTextFile } = await import('../../files/read-file.js');
   const text = await readTextFile(path.resolve(cwd, file), signal).catch((cause: unknown) => {
     if (signal.aborted) throw cause;
-    throw new EngagectlError('E-FILE-READ', `${file} cannot be read`, {
-      why: fileErrorReason(cause),
-      fix: 'name a readable file with --ice-servers',
-      file,
-      cause,
-    });
+    throw fileReadError(file, 'name a readable file with --ice-servers', cause);
   });
   try {
     return parseIceServers(JSON.parse(text));

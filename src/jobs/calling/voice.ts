@@ -4,7 +4,7 @@ import { readWav, resample, writeWav, type Sound } from '../../calling/node/wav.
 import type { NodeVoiceOptions } from '../../calling/node/voice.js';
 import { EngagectlError } from '../../errors.js';
 import { AtomicFile } from '../../files/atomic-write.js';
-import { fileErrorReason, fileWriteError } from '../../files/file-errors.js';
+import { fileReadError, fileWriteError } from '../../files/file-errors.js';
 import { refuseForeignLink } from '../../files/path-checks.js';
 import { readWhole } from '../../files/read-file.js';
 import type { MediaAdapter } from '../../calling/environment.js';
@@ -112,12 +112,7 @@ async function soundOf(
   const bytes = await readWhole(path.resolve(cwd, file), signal, longestSound).catch(
     (cause: unknown) => {
       if (cause instanceof EngagectlError) throw cause;
-      throw new EngagectlError('E-FILE-READ', `${file} cannot be read`, {
-        why: fileErrorReason(cause),
-        fix: 'name a readable WAV file',
-        file,
-        cause,
-      });
+      throw fileReadError(file, 'name a readable WAV file', cause);
     },
   );
   try {
