@@ -77,6 +77,11 @@ export class RunIndex {
     this.#runs = store.queue(lists.runs);
   }
 
+  /** Waits for a store that may not be there yet. */
+  static async reach(store: QueueStore): Promise<void> {
+    await store.reach(lists.lanes);
+  }
+
   async lanes(): Promise<string[]> {
     const jobs = await this.#lanes.getJobs(['waiting']);
     return jobs.flatMap((job) => job?.id ?? []).filter(isLane);

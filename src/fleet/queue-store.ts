@@ -13,6 +13,11 @@ export interface QueueStore {
   readonly kind: 'Redis' | 'PostgreSQL';
   /** Its address without user and password. */
   readonly displayUrl: string;
+  /**
+   * Resolves once a queue can be reached. Throws the error of the store. Who waits for a store calls it before he makes
+   * a queue: one that was made while a PostgreSQL was not there never connects again.
+   */
+  reach(name: string): Promise<void>;
   queue(name: string): Queue;
   worker(name: string, work: Process, options: WorkerSettings): Worker;
   /** Error for `work` to throw: the job has failed and is not retried. */
@@ -63,40 +68,35 @@ export async function openQueueStore(
   const factory = isRedis ? undefined : (bullmq.createPostgresBackend as never);
   const connection = isRedis
     ? { url, connectTimeout: answerMs, ...(!waitForStore && { retryStrategy: giveUp }) }
-    : {
-        connectionString: verifiedUrl(url),
-        schema: namespace,
-        max: 1, // of each queue and worker: a server with default settings has 100 connections for all
-        connectionTimeoutMillis: answerMs,
-        migrate,
-      };
+    : postgresConnection(url, migrate);
   const shared = { connection, prefix: namespace } as QueueOptions & WorkerOptions;
-  const open: { close(): Promise<void> }[] = [];
+  const open = new Set<Queue>();
   captureWarnings(onWarning);
+  const queueOf = (name: string): Queue => {
+    const queue = new bullmq.Queue(name, shared, factory);
+    queue.on('error', onUnavailable); // requests report errors themselves, unless they wait for the store
+    open.add(queue);
+    return queue;
+  };
   return {
     kind: isRedis ? 'Redis' : 'PostgreSQL',
     displayUrl,
-    queue: (name) => {
-      const queue = new bullmq.Queue(name, shared, factory);
-      queue.on('error', onUnavailable); // requests report errors themselves, unless they wait for the store
-      open.push(queue);
-      return queue;
+    reach: async (name) => {
+      const queue = queueOf(name);
+      try {
+        await queue.waitUntilReady();
+      } finally {
+        open.delete(queue);
+        await queue.close();
+      }
     },
+    queue: queueOf,
     worker: (name, work, settings) => {
       const LeasingWorker = leasingWorker(bullmq.Worker, settings);
       const made = new LeasingWorker(
         name,
         async (job, token = '') => work(job, token),
-        {
-          ...shared,
-          name: settings.name,
-          concurrency: settings.slots,
-          lockDuration: settings.lease,
-          stalledInterval: Math.max(500, settings.lease / 10), // one of all workers looks so often
-          maxStalledCount: unlimitedStalls,
-          drainDelay: 1,
-          runRetryDelay: 1000,
-        },
+        { ...shared, ...shardOptions(settings) },
         factory,
       );
       made.on('lockRenewalFailed', settings.refused);
@@ -106,11 +106,30 @@ export async function openQueueStore(
     failure: (why) => new bullmq.UnrecoverableError(why),
     moved: (to) => (to === 'wait' ? new bullmq.WaitingError() : new bullmq.DelayedError()),
     close: async () => {
-      await Promise.allSettled(open.splice(0).map(async (one) => one.close()));
+      await Promise.allSettled([...open].map(async (one) => one.close()));
+      open.clear();
       reportWarning = undefined;
     },
   };
 }
+
+const postgresConnection = (url: string, migrate: boolean) => ({
+  connectionString: verifiedUrl(url),
+  schema: namespace,
+  max: 1, // of each queue and worker: a server with default settings has 100 connections for all
+  connectionTimeoutMillis: answerMs,
+  migrate,
+});
+
+const shardOptions = ({ name, slots, lease }: WorkerSettings) => ({
+  name,
+  concurrency: slots,
+  lockDuration: lease,
+  stalledInterval: Math.max(500, lease / 10), // one of all workers looks so often
+  maxStalledCount: unlimitedStalls,
+  drainDelay: 1,
+  runRetryDelay: 1000,
+});
 
 /** A worker that reports when it asked for the renewal of leases. BullMQ reports only the answer. */
 const leasingWorker = (

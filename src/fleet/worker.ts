@@ -39,23 +39,29 @@ interface WorkOptions extends WorkerContext {
  * throws the error of a shard that is left for a worker with another account.
  */
 export async function runWorker(store: QueueStore, options: WorkOptions): Promise<void> {
-  const lists = new RunIndex(store);
+  let lists: RunIndex | undefined;
   const lanes = new Map<string, AccountWorker>();
   const { runtime, drain, outage } = options;
   const { signal } = runtime;
   const stopped = whenAborted(signal);
+  let isOver = false;
   const look = async (): Promise<void> => {
-    const names = await withinDeadline(store, async () => lists.lanes());
+    if (!lists) await withinDeadline(store, async () => RunIndex.reach(store));
+    if (signal.aborted) return;
+    const index = (lists ??= new RunIndex(store));
+    const names = await withinDeadline(store, async () => index.lanes());
     if (signal.aborted) return;
     for (const name of names) {
       if (!lanes.has(name)) lanes.set(name, new AccountWorker(name, store, options));
     }
     for (const lane of lanes.values()) await lane.look();
+    if (!drain) return;
+    const drained = await Promise.all([...lanes.values()].map(async (lane) => lane.isDrained()));
+    isOver = drained.every(Boolean);
   };
   try {
     while (!signal.aborted) {
       await Promise.race([duringOutage(outage, look), stopped]); // an unavailable store may not answer for long
-      const isOver = drain && (await isDrained([...lanes.values()], outage));
       if (isOver) return throwIfLeft([...lanes.values()]);
       await runtime.sleep(lookEvery, signal).catch(() => undefined);
     }
@@ -105,12 +111,14 @@ class AccountWorker {
 
   /** Whether no shard is waiting, running or to be retried, except by workers with another account. */
   async isDrained(): Promise<boolean> {
-    const counts = await this.#queue.getJobCounts('waiting', 'active');
-    if (Object.values(counts).some((count) => count > 0)) return false;
+    const counts = await this.#queue.getJobCounts('waiting', 'active', 'delayed');
+    const { delayed: count = 0, ...others } = counts;
+    if (Object.values(others).some((other) => other > 0)) return false;
     const delayed = await this.#queue.getDelayed();
     const ids = new Set(delayed.map(({ id = '' }) => id));
     for (const id of this.#notOurs.keys()) if (!ids.has(id)) this.#notOurs.delete(id);
-    return ids.size === this.#notOurs.size;
+    // Since the count, a delayed shard may have become one that is waiting.
+    return ids.size === count && ids.size === this.#notOurs.size;
   }
 
   /** The errors of shards that this worker gave back, as of the last `isDrained`. */
@@ -190,15 +198,6 @@ function throwIfLeft(lanes: readonly AccountWorker[]): void {
     why: withWhy(first),
     fix: first.details.fix,
   });
-}
-
-async function isDrained(lanes: readonly AccountWorker[], outage: Outage): Promise<boolean> {
-  let isOver = false;
-  await duringOutage(outage, async () => {
-    const drained = await Promise.all(lanes.map(async (lane) => lane.isDrained()));
-    isOver = drained.every(Boolean);
-  });
-  return isOver;
 }
 
 /** Waits for an unavailable store. */

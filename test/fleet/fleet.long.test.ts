@@ -178,6 +178,29 @@ describe.concurrent.each(stores)('a fleet on $name', ({ name, start: startStore 
   );
 });
 
+// BullMQ waits for a Redis that is not there; a PostgreSQL fails each question at once.
+describe.concurrent.each(stores)('a fleet on $name', ({ start: startStore }) => {
+  it(
+    'does not take a store that is not there for one that is drained',
+    async (test) => {
+      await using store = await startStore();
+      const { server, fleet, records } = await start(store, test);
+      await using _ = server;
+      const run = await fleet.submit(...upload, '--shards', '2');
+      await store.kill();
+      const worker = fleet.worker('--drain');
+      await until(() => worker.stderr.includes('waiting for the queue'), {
+        message: () => `the worker says that it waits: ${worker.stderr}`,
+      });
+      await store.start();
+      expect(await fleet.until(run, isOver)).toMatchObject({ state: 'done', exitCode: 0 });
+      expect(await worker.ended()).toBe(0);
+      expectAll({ server, fleet, records }, 0);
+    },
+    limit,
+  );
+});
+
 // The same on whatever store: on one of them, or, in the long form, on each.
 describe.concurrent.each(isLong ? stores : stores.slice(0, 1))(
   'with $name a fleet',

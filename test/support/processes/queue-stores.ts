@@ -57,7 +57,7 @@ export async function startRedis(): Promise<TestStore> {
   return storeOf({
     url: `redis://127.0.0.1:${port}`,
     folder,
-    isReady: async () => pongs(port),
+    isReady: async () => worksIn(folder, port),
     spawned: () => spawn(redisServer, argv, { stdio: 'ignore' }),
     wipe: async () => rmSync(path.join(folder, 'appendonlydir'), { recursive: true, force: true }),
   });
@@ -83,7 +83,7 @@ export async function startPostgres(): Promise<TestStore> {
   return storeOf({
     url,
     folder,
-    isReady: async () => answers(url),
+    isReady: async () => answers(url, data),
     spawned: () => spawn(path.join(bin, 'postgres'), argv, { ...user, stdio: 'ignore' }),
     wipe: async () => {
       rmSync(data, { recursive: true, force: true });
@@ -132,33 +132,38 @@ async function storeOf({ url, folder, isReady, spawned, wipe }: StoreProcess): P
   };
 }
 
+/** The ports handed out: one that is closed again is free for another test until its store listens. */
+const handedOut = new Set<number>();
+
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   server.close();
   await once(server, 'close');
+  if (handedOut.has(port)) return freePort();
+  handedOut.add(port);
   return port;
 }
 
-/** The port may be open before the earlier data is loaded. */
-const pongs = async (port: number): Promise<boolean> =>
+/** Whether the Redis of this folder answers, not another process on its port. It may listen before it has loaded its data. */
+const worksIn = async (folder: string, port: number): Promise<boolean> =>
   new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1', () => void socket.write('PING\r\n'));
+    const socket = connect(port, '127.0.0.1', () => void socket.write('CONFIG GET dir\r\n'));
     socket.once('data', (answer) => {
       socket.destroy();
-      resolve(answer.toString().startsWith('+PONG'));
+      resolve(answer.toString().split('\r\n').includes(folder));
     });
     socket.once('error', () => resolve(false));
   });
 
-async function answers(connectionString: string): Promise<boolean> {
+async function answers(connectionString: string, data: string): Promise<boolean> {
   const client = new Client({ connectionString });
   client.on('error', () => undefined);
   try {
     await client.connect();
-    await client.query('SELECT 1');
-    return true;
+    const { rows } = await client.query<{ data_directory: string }>('SHOW data_directory');
+    return rows[0]?.data_directory === data;
   } catch {
     return false;
   } finally {
