@@ -29,6 +29,7 @@ const sweeps = [
   'test/input/table-detection.test.ts',
   'test/jobs/changed-inputs.test.ts',
   'test/jobs/sent-histories.test.ts',
+  'test/jobs/settle-histories.test.ts',
   'test/jobs/verify-proof.test.ts',
   'test/output/csv-differential.test.ts',
   'test/output/csv.test.ts',

@@ -560,6 +560,25 @@ describe('--settle', () => {
     expect(summary.settled).toEqual({ accepted: 1, absent: 0, unknown: 0 });
   });
 
+  it('returns a record once that several lines of a rejects file report', async () => {
+    const { env } = await serviceOf();
+    const world = makeWorld({ env });
+    const incr = '{"identity":"new","type":"profile","profileData":{"Visits":{"$incr":1}}}';
+    const [lost, equal] = [eventOf('u', 1, noon), eventOf('u', 2, noon)];
+    const places = [
+      [7, lost],
+      [7, lost],
+      [8, incr],
+      [8, incr],
+      [9, equal],
+      [10, equal],
+    ] as const;
+    const lines = places.map(([line, record]) => rejected(line, 'unknown', record));
+    writeFileSync(world.path('e.rejects.ndjson'), lines.join('\n'));
+    const { code, summary } = await verified(world, ['e.rejects.ndjson', '--settle']);
+    expect([code, summary.settled]).toEqual([6, { accepted: 0, absent: 4, unknown: 2 }]);
+  });
+
   it('returns an event once that two rejects files have, since the second may report it again', async () => {
     const { env } = await serviceOf();
     const world = makeWorld({ env });
@@ -740,6 +759,29 @@ describe('--settle', () => {
       { accepted: 1, absent: 0, unknown: 2 },
     ]);
     const right = await verified(world, [...settling, '--timezone', 'Europe/London']);
+    expect([right.code, right.summary.settled?.accepted]).toEqual([0, 3]);
+  });
+
+  it('returns no event at another hour among others that are found, as local times and epochs with a wrong time zone', async () => {
+    const { world } = await serve({ timezone: 'Europe/Berlin' });
+    const rows = ['u,Visit,2023-11-14 22:13:20', 'v,Visit,1700000000', 'w,Visit,1700004000'];
+    writeFileSync(world.path('e.csv'), ['identity,evtName,ts', ...rows].join('\n'));
+    const upload = ['upload', 'e.csv', '--type', 'event', '--timezone', 'Europe/Berlin'];
+    expect((await world.run(upload)).code).toBe(0);
+    const lines = rows.map((row, at) => {
+      const [identity, evtName, ts] = row.split(',');
+      return rejected(at + 1, 'unknown', JSON.stringify({ identity, evtName, ts }));
+    });
+    writeFileSync(world.path('e.rejects.ndjson'), lines.join('\n'));
+    const settling = ['e.rejects.ndjson', '--type', 'event', '--settle'];
+    for (const zone of ['UTC', 'Asia/Tokyo']) {
+      const wrong = await verified(world, [...settling, '--timezone', zone]);
+      expect([wrong.code, wrong.summary.settled]).toEqual([
+        6,
+        { accepted: 1, absent: 0, unknown: 2 },
+      ]);
+    }
+    const right = await verified(world, [...settling, '--timezone', 'Europe/Berlin']);
     expect([right.code, right.summary.settled?.accepted]).toEqual([0, 3]);
   });
 

@@ -275,7 +275,7 @@ function* verdictsOf(event: EqualEvents, book: SentEvents): Generator<Verdict> {
 }
 
 const reportedAgain =
-  'events that several rejects files list: only the lines of one of them count as not found';
+  'events that several rejects files, or several lines for one record, list: one of them counts as not found';
 
 const times = (count: number): string => `{"times":${count}}`;
 

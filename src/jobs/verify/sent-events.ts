@@ -9,7 +9,14 @@ import {
   type LosslessJson,
 } from '../../text/lossless-json.js';
 import { parseDateValue } from './compare.js';
-import { foldKey, sentMembers, userOf, type SentMembers, type SentRecord } from './sent-records.js';
+import {
+  foldKey,
+  reportedPlace,
+  sentMembers,
+  userOf,
+  type SentMembers,
+  type SentRecord,
+} from './sent-records.js';
 import { addDays, dayToUtc, utcToDay, type Day } from '../../contract/dates.js';
 import type { Identifier } from '../../mapping/identity.js';
 import type { TimeZone } from '../../time-zone.js';
@@ -22,8 +29,8 @@ export interface EqualEvents {
   readonly record: SentRecord;
   /** Records of the others, kept only to settle them. */
   others?: SentRecord[];
-  /** Number of these by rejects file. */
-  counts?: Map<string, number>;
+  /** The lines of the input that report these, by rejects file. */
+  places?: Map<string, Set<string>>;
   /** Of records to settle, the most that one rejects file has: others may report the same ones again. */
   sent: number;
   found: number;
@@ -68,7 +75,7 @@ export const mostSent = { events: 100_000, characters: 32 * 1024 * 1024 };
 const noLimit = { events: Number.POSITIVE_INFINITY, characters: Number.POSITIVE_INFINITY };
 
 /** Maximum events to settle that are also looked for at other hours. */
-const mostShifted = 1000;
+const mostShifted = 100_000;
 
 /** Share of these that remains when later days are put off. */
 const room = 3 / 4;
@@ -94,7 +101,7 @@ export class SentEvents {
   readonly #near = new Map<string, string[]>();
   #nearHeld = { events: 0, characters: 0 };
   #isNearCut = false;
-  /** Keys without the hour of some events to settle, with their times, to notice a wrong time zone. */
+  /** Days and keys without the hour of events to settle, with their times, to notice a wrong time zone. */
   readonly #shifted = new Map<string, number[]>();
   /** Keys without the user of the events to settle, with the other users of whom the account shows such an event. */
   readonly #otherUsers = new Map<string, Set<string>>();
@@ -104,6 +111,8 @@ export class SentEvents {
   /** Days of events that were found at their time, and of those that were found at another hour. */
   readonly #foundDays = new Set<Day>();
   readonly #shiftedDays = new Set<Day>();
+  /** The latter, each by its time and its key without the hour. */
+  readonly #shiftedEvents = new Set<string>();
 
   constructor({ zone, most = noLimit }: BookOptions) {
     this.#zone = zone;
@@ -119,8 +128,10 @@ export class SentEvents {
     if (typeof key === 'string') return key;
     if (this.#done.has(key.day) || this.#waiting.has(key.day)) return undefined;
     if (record.row !== undefined && this.#shifted.size < mostShifted) {
-      const shifted = key.shifted();
-      this.#shifted.set(shifted, [...(this.#shifted.get(shifted) ?? []), key.time]);
+      const shifted = `${key.day} ${key.shifted()}`;
+      const sameButHour = this.#shifted.get(shifted);
+      if (sameButHour) sameButHour.push(key.time);
+      else this.#shifted.set(shifted, [key.time]);
     }
     if (record.row !== undefined) {
       const ofAnyUser = key.ofAnyUser();
@@ -199,18 +210,29 @@ export class SentEvents {
   }
 
   /**
-   * Returns the days beside those of which no event to settle was found at any hour: with a wrong time zone they are
+   * Returns the days beside those of events to settle that were not found at any hour: with a wrong time zone they are
    * there. `end` is the last day that has begun anywhere.
    */
   daysBeside(end: Day): EventDays[] {
-    if (this.#shifted.size === 0) return [];
-    return this.daysOf(this.all()).map(({ name, days }) => {
-      const empty = [...days].filter(
-        (day) => !this.#foundDays.has(day) && !this.#shiftedDays.has(day),
-      );
-      const beside = empty.flatMap((day) => [addDays(day, -1), addDays(day, 1)]);
-      return { name, days: new Set(beside.filter((day) => day <= end && !days.has(day))) };
+    const open = [...this.all()].filter((event) => this.#isOpen(event));
+    const read = new Map(this.daysOf(this.all()).map(({ name, days }) => [name, days]));
+    return this.daysOf(open).map(({ name, days }) => {
+      const beside = [...days].flatMap((day) => [addDays(day, -1), addDays(day, 1)]);
+      return {
+        name,
+        days: new Set(beside.filter((day) => day <= end && !read.get(name)!.has(day))),
+      };
     });
+  }
+
+  /** Whether an event to settle was not found at any hour. */
+  #isOpen({ record, found, sent }: EqualEvents): boolean {
+    if (record.row === undefined || found >= sent) return false;
+    return !this.#isShifted(this.#keyOf(sentMembers(record)) as EventKey);
+  }
+
+  #isShifted({ time, shifted }: EventKey): boolean {
+    return this.#shiftedEvents.has(`${time} ${shifted()}`);
   }
 
   /** Resets what was found on these days, before they are checked again. */
@@ -284,29 +306,36 @@ export class SentEvents {
     readonly doubt: string | undefined;
   } {
     const key = this.#keyOf(sentMembers(event.record)) as EventKey;
-    const { identity, day, near } = key;
+    const { identity, near } = key;
     const isCut = this.#otherUsersHeld > mostNear.characters;
     const isOfOther = isCut || this.#othersOf(key).has(identityText(identity));
     const doubt =
       isOfOther || this.#aliased.has(event)
         ? 'events that the account shows under another identity of the user'
-        : this.#doubtOf(near, day);
+        : this.#doubtOf(key);
     return { identity, doubt, near: () => this.#near.get(near)?.shift() };
   }
 
-  /** Notes the days of events to settle that have this key at another hour. Ignores events that recur daily. */
+  /** Notes the events to settle that have this key at another hour. Ignores events that recur daily. */
   #keepShifted(key: string, time: number): void {
-    for (const sent of this.#shifted.get(key) ?? []) {
-      if (Math.abs(time - sent) < daySeconds) this.#shiftedDays.add(utcToDay(1000 * sent));
+    const day = utcToDay(1000 * time);
+    const days = [addDays(day, -1), day, addDays(day, 1)];
+    for (const sent of days.flatMap((one) => this.#shifted.get(`${one} ${key}`) ?? [])) {
+      if (Math.abs(time - sent) >= daySeconds) continue;
+      this.#shiftedDays.add(utcToDay(1000 * sent));
+      this.#shiftedEvents.add(`${sent} ${key}`);
     }
   }
 
-  #doubtOf(near: string, day: Day): string | undefined {
+  #doubtOf(key: EventKey): string | undefined {
+    const { near, day } = key;
     if (this.#isNearCut || this.#near.has(near))
       return 'events of a user, name and second that the account has with other properties';
     // With daylight saving time, a wrong time zone may be right for other days.
     const isDayShifted = this.#shiftedDays.has(day) && !this.#foundDays.has(day);
-    return isDayShifted || (this.#shiftedDays.size > 0 && this.#foundDays.size === 0)
+    return this.#isShifted(key) ||
+      isDayShifted ||
+      (this.#shiftedDays.size > 0 && this.#foundDays.size === 0)
       ? "events of a file that the account has at other hours: is the account's time zone set?"
       : undefined;
   }
@@ -352,20 +381,23 @@ export class SentEvents {
 /** Adds a record to settle. */
 function addOther(equal: EqualEvents, record: SentRecord): void {
   const { source } = record;
-  const counts = (equal.counts ??= new Map([[equal.record.source, 1]]));
-  const count = (counts.get(source) ?? 0) + 1;
-  counts.set(source, count);
-  equal.sent = Math.max(equal.sent, count);
+  const places = (equal.places ??= new Map([
+    [equal.record.source, new Set([reportedPlace(equal.record)])],
+  ]));
+  const ofFile = places.get(source) ?? new Set();
+  places.set(source, ofFile.add(reportedPlace(record)));
+  equal.sent = Math.max(equal.sent, ofFile.size);
   (equal.others ??= []).push(record);
 }
 
-/** Returns the records of equal events: those of the file that has most of them first. */
-export function recordsToSettle({ record, others = [], counts }: EqualEvents): SentRecord[] {
-  const count = ({ source }: SentRecord): number => counts?.get(source) ?? 1;
-  const most = [record, ...others].toSorted((a, b) => count(b) - count(a))[0]!.source;
-  return [record, ...others].toSorted(
-    (a, b) => Number(b.source === most) - Number(a.source === most),
-  );
+/** Returns the records of equal events: first one for each line of the input that the file with most of them reports. */
+export function recordsToSettle({ record, others = [], places }: EqualEvents): SentRecord[] {
+  const all = [record, ...others];
+  const [most] = [...(places ?? [])].toSorted(([, a], [, b]) => b.size - a.size);
+  if (!most) return all;
+  const [file, left] = [most[0], new Set(most[1])];
+  const first = all.filter((one) => one.source === file && left.delete(reportedPlace(one)));
+  return [...new Set([...first, ...all])];
 }
 
 const dayOf = (localTime: string): Day => Number(localTime.slice(0, 8));

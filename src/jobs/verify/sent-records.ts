@@ -13,6 +13,15 @@ export interface SentRecord {
   readonly row?: string | undefined;
 }
 
+/**
+ * The line of the input that a line of a rejects file reports. A file that was settled together with its copies may
+ * report a line several times; it is one record.
+ */
+export function reportedPlace({ row = 'null', source, line }: SentRecord): string {
+  const reported = Object(JSON.parse(row)) as Record<string, unknown>;
+  return JSON.stringify([reported['source'] ?? source, reported['line'] ?? line]);
+}
+
 export type SentMembers = ReadonlyMap<string, LosslessJson>;
 
 export function sentMembers({ text }: SentRecord): SentMembers {

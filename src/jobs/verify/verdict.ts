@@ -1,7 +1,7 @@
 import { countOf, groupDigits } from '../../errors.js';
 import { sanitizeJsonText } from '../../wording.js';
 import { isMap, parseLossless, stringifyLossless } from '../../text/lossless-json.js';
-import type { SentRecord } from './sent-records.js';
+import { reportedPlace, type SentRecord } from './sent-records.js';
 import type { AbsentEvent } from '../../bulk/event-memory/event-memory.js';
 import type { SettledCounts } from '../job-results.js';
 
@@ -138,7 +138,7 @@ export class UnknownResolution {
         const why = untold[0] ?? 'records without a value to compare';
         this.#leave(record, `verify could not decide whether it was accepted: ${why}`);
       } else if (isAgain(record)) {
-        this.#leave(record, 'verify did not find it; another rejects file lists it, too');
+        this.#leave(record, 'verify did not find it; another line or rejects file lists it, too');
       } else {
         this.counts.absent += 1;
         const event = what === 'events' ? { text: record.text, hasNone } : undefined;
@@ -187,16 +187,17 @@ const equalArrived =
 const notInMemory =
   'verify did not find it, but no run sent it in this form: settle it with the options of its upload, such as the time zone, the types and the columns';
 
-/** Returns a function that says whether a record was given before, by another rejects file. */
+/** Returns a function that says whether a record was given before: by another rejects file, or by the same for the same line. */
 function repeatsByFile(): (record: SentRecord) => boolean {
   const given = new Map<string, number>();
-  const ofFile = new Map<string, number>();
-  return ({ source, text }) => {
+  const ofFile = new Map<string, Set<string>>();
+  return (record) => {
+    const { source, text } = record;
     const key = JSON.stringify([source, text]);
-    const count = (ofFile.get(key) ?? 0) + 1;
-    ofFile.set(key, count);
-    if (count <= (given.get(text) ?? 0)) return true;
-    given.set(text, count);
+    const places = ofFile.get(key) ?? new Set();
+    ofFile.set(key, places.add(reportedPlace(record)));
+    if (places.size <= (given.get(text) ?? 0)) return true;
+    given.set(text, places.size);
     return false;
   };
 }
