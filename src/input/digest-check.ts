@@ -91,13 +91,14 @@ export function readHeadOf({ text }: OpenInput): Awaited<ReturnType<typeof headO
   return { bytes, digest: text?.hashOf(bytes) ?? '', head: text?.headOf(bytes) ?? '' };
 }
 
-/** Whether a pipe starts with the same bytes as a text that was read to its end. */
+/** Whether a pipe starts with the same bytes as a text that was read to its end. With `isBeingRead`, it is not read here. */
 export async function startsWith(
   { window, text }: OpenInput,
   { offset, ended }: TextDigest,
+  isBeingRead: boolean,
 ): Promise<boolean> {
   const bytes = Math.min(offset, headBytes);
-  while (text!.length < bytes && !window.ended) await window.grow();
+  if (!isBeingRead) while (text!.length < bytes && !window.ended) await window.grow();
   return text!.length >= bytes && text!.headOf(bytes) === ended?.head;
 }
 

@@ -62,7 +62,7 @@ export interface Inputs {
    * process read. Throws E-INPUT-CHANGED if it differs.
    */
   skipPipe(from: Position | undefined, digest: TextDigest): Promise<void>;
-  /** Whether a pipe starts like a text; only the first bytes of a long text are compared. */
+  /** Whether a pipe starts like a text; only the first bytes of a long text are compared, or what was read so far. */
   startsLike(text: TextDigest): Promise<boolean>;
   /** Finds the text that the input equals or starts with. Reads the input, so it must not be a pipe. */
   match(input: number, texts: KnownTexts): Promise<MatchedText | undefined>;
@@ -247,7 +247,7 @@ class SequentialInputs implements Inputs {
   }
 
   async startsLike(text: TextDigest): Promise<boolean> {
-    return startsWith(this.#checked.open.get(0)!, text);
+    return startsWith(this.#checked.open.get(0)!, text, this.#current !== undefined);
   }
 
   async verify(

@@ -588,6 +588,56 @@ it('finds what a pipe sent before others of its name', async () => {
   expect(written(service).flat()).toHaveLength(6);
 });
 
+it('skips all that a file or another pipe sent since the last run of a pipe', async () => {
+  for (const [command, text] of [
+    ['upload', increments],
+    ['demerge', (n: number) => Array.from({ length: n }, (_, at) => `user${at}\n`).join('')],
+  ] as const) {
+    const { service, world } = await stage();
+    const runJson = jsonRunner<Figures>(world);
+    const flags = command === 'demerge' ? ['--yes', '--resume'] : ['--resume'];
+    const send = async (name: string, count: number) => {
+      const piped = { stdin: text(count) };
+      const argv = [command, '-', '--run-name', name, ...flags];
+      writeFileSync(world.path('all'), text(count));
+      return name === 'all' ? runJson([command, 'all', ...flags]) : runJson(argv, piped);
+    };
+    for (const [name, count] of [
+      ['crm', 800],
+      ['all', 1000],
+      ['crm', 1000],
+      ['other', 1200],
+      ['crm', 1200],
+    ] as const)
+      expect((await send(name, count)).code).toBe(0);
+    expect(written(service).flat()).toHaveLength(1200);
+  }
+});
+
+it.each(['a file', 'another pipe'])(
+  'refuses the operators of a pipe that %s sent after the pipe was compared',
+  async (other) => {
+    const { service, world } = await stage();
+    const head = '{"identity":"a","profileData":{"City":"Oslo"}}\n'.repeat(200);
+    const text = head + increments(20);
+    writeFileSync(world.path('i.ndjson'), text);
+    const runJson = jsonRunner<Figures>(world);
+    const named = (name: string) => ['upload', '-', '--run-name', name, '--resume'];
+    const stdin = new PassThrough();
+    stdin.write(head);
+    const slow = runJson([...named('slow'), '--chunk-size', '50'], { stdin });
+    await until(() => written(service).length > 0);
+    const isPipe = other === 'another pipe';
+    const fast = await runJson(isPipe ? named('fast') : ['upload', 'i.ndjson'], { stdin: text });
+    expect(fast.code).toBe(0);
+    stdin.end(increments(20));
+    const { code, stderr } = await slow;
+    expect([code, stderr]).toEqual([8, expect.stringContaining('E-ALREADY-SENT')]);
+    const operators = written(service).flat();
+    expect(operators.filter(({ identity }) => identity !== 'a')).toHaveLength(20);
+  },
+);
+
 it('refuses a pipe that was sent with another division into shards', async () => {
   const { service, world } = await stage();
   const runJson = jsonRunner<Figures>(world);

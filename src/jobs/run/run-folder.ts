@@ -65,6 +65,17 @@ export const runKey = (what: RunIdentity): string =>
     ...(what.shard === undefined ? [] : [what.shard]),
   ]);
 
+/** Sorts the lists among options, such as types: their order does not change what is sent. */
+export const withSortedLists = (options: Readonly<Record<string, unknown>>) =>
+  Object.fromEntries(
+    Object.entries(options).map(([name, value]) => [
+      name,
+      Array.isArray(value) ? value.toSorted(byJson) : value,
+    ]),
+  );
+
+const byJson = (a: unknown, b: unknown): number => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1);
+
 /** Returns the hexadecimal SHA-256 of a value's JSON. */
 export const fingerprint = (value: unknown): string =>
   createHash('sha256').update(JSON.stringify(value)).digest('hex');

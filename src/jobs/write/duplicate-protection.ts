@@ -15,11 +15,12 @@ import {
 import { runsFolder, type OpenRun } from '../run/open-run.js';
 import { remembersEvents, type SentForm } from './open-event-memory.js';
 import type { WriteEntry } from '../../bulk/outcomes/journal-entries.js';
-import { fingerprint, listRuns, makeStateFolder } from '../run/run-folder.js';
+import { fingerprint, listRuns, makeStateFolder, withSortedLists } from '../run/run-folder.js';
 import { shardCount, formatShard } from '../shard.js';
 import {
   alreadySent,
   areAllInputs,
+  choices,
   findSentInput,
   findStartedInput,
   findStartedPipe,
@@ -89,13 +90,6 @@ interface OtherwiseSent {
   readonly own?: readonly LedgerEntry[];
 }
 
-/** Options that choose which records an input, or a row, has. With others, the same ones are sent in another form. */
-const choices: Readonly<Record<NonIdempotentKind | 'row', readonly string[]>> = {
-  row: ['identity', 'objectId'],
-  event: ['eventName', 'identity', 'objectId'],
-  other: ['kind', 'identity', 'objectId', 'records'],
-};
-
 interface FinishedRun {
   readonly result: WriteResult;
   /** Digests of all inputs that any attempt of the run read to the end. */
@@ -147,17 +141,6 @@ export function openDuplicateProtection(
     pipe: request.runName === undefined ? undefined : pipeName(request),
   });
 }
-
-/** Sorts the lists among options, such as types: their order does not change what is sent. */
-const withSortedLists = (options: Readonly<Record<string, unknown>>) =>
-  Object.fromEntries(
-    Object.entries(options).map(([name, value]) => [
-      name,
-      Array.isArray(value) ? value.toSorted(byJson) : value,
-    ]),
-  );
-
-const byJson = (a: unknown, b: unknown): number => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1);
 
 /** Checks a write against the ledger at its start, and records the write at its end. */
 export class DuplicateProtection {
@@ -489,9 +472,10 @@ export class DuplicateProtection {
     const { open, from } = this.#ledger;
     const known = new Set(open.all.map((start) => start.run));
     const { lines } = readLedger(runs, { matches: this.#isWanted, open, from });
-    const isPiped = inputs.totalBytes === undefined;
-    await this.#refuseRivals(inputs, again || isPiped); // a pipe that comes so far is sent whatever was sent before
-    if (again || isPiped) return;
+    if (inputs.totalBytes === undefined)
+      return this.#refusePipedMeanwhile(inputs, { lines, known });
+    await this.#refuseRivals(inputs);
+    if (again) return;
     const otherwise = lines.filter((line) => this.#isOtherwiseSent(line));
     const isRemembered = kind === 'event' && remembersEvents;
     if (!isRemembered) {
@@ -509,6 +493,21 @@ export class DuplicateProtection {
         : { lines: [...this.#otherwiseSent, ...otherwise], own: this.#lines };
     const error = await this.#sentOtherwise(inputs, { kind, ...before });
     if (error) throw error;
+  }
+
+  /** The same for a pipe, if it was compared with the ledger at its start. */
+  async #refusePipedMeanwhile(
+    inputs: Inputs,
+    { lines, known }: { lines: readonly LedgerEntry[]; known: ReadonlySet<string> },
+  ): Promise<void> {
+    const { pipe, resume, again, context } = this.#place;
+    if (pipe === undefined || !resume || again) return this.#refuseRivals(inputs, true);
+    const rivals = this.#rivals().filter(({ run }) => !known.has(run));
+    const started = await findStartedPipe(inputs, rivals, pipe);
+    if (started) throw startedError(started, context.words, { isReadable: true });
+    const ours = lines.filter((line) => this.#doesHarm(line) && this.#overlaps(line));
+    const sent = await pipedBefore(inputs, { lines: ours, name: pipe });
+    if (sent) throw alreadySent({ name: pipe, isWhole: false, ...sent }, context.words);
   }
 
   /** Runs that sent the same before this process, if the one that began this run had not come to records of this kind. */

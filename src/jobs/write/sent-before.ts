@@ -1,5 +1,5 @@
 import { EngagectlError, countOf, groupDigits } from '../../errors.js';
-import { zeroCommitted } from '../../bulk/outcomes/outcome-counts.js';
+import { zeroCommitted, type NonIdempotentKind } from '../../bulk/outcomes/outcome-counts.js';
 import { headBytes, inputChangedError, type DigestTable } from '../../input/text-digest.js';
 import { KnownTexts, lineExtended, type MatchedText } from '../../input/digest-check.js';
 import type { Inputs } from '../../input/inputs.js';
@@ -105,31 +105,28 @@ function isWholeRun([{ sources }, texts]: [LedgerEntry, string[]]): boolean {
 }
 
 /**
- * Matches a pipe with a text that it starts with, reading only as far as that text was read: of the last runs of its
- * name, or else the longest text of any other run, which may have read a file. A text shorter than a head is tried
- * after all others: a run that read more may have sent it, too.
+ * Matches a pipe with a text that it starts with, reading only as far as that text was read: the longest one that was sent
+ * since the last run of its name, which may have been sent from a file, or by a pipe with another name. A text shorter
+ * than a head does not count as that run: one that read more may have sent it, too.
  */
 export async function pipedBefore(
   inputs: Inputs,
   { lines, name }: { readonly lines: readonly LedgerEntry[]; readonly name: string },
 ): Promise<SentBefore | undefined> {
-  const texts = lines
-    .flatMap((line) => line.sources.map((source) => ({ line, source })))
-    .filter(({ source }) => source.records > 0)
-    .toReversed();
-  const isOwn = ({ source }: (typeof texts)[number]) => source.name === name;
-  const others = texts.filter((text) => !isOwn(text));
-  others.sort((a, b) => b.source.bytes - a.source.bytes);
-  const isLong = ({ source }: (typeof texts)[number]) => source.bytes >= headBytes;
-  const all = [...texts.filter(isOwn), ...others];
-  const short = all.filter((text) => !isLong(text));
-  short.sort((a, b) => b.source.bytes - a.source.bytes);
-  for (const { line, source } of [...all.filter(isLong), ...short]) {
-    const text = textOf(source);
-    const sent = { text, isWhole: true, name, records: source.records, line };
-    if (await inputs.startsLike(text)) return sentOf([sent], false);
+  const found: { readonly line: LedgerEntry; readonly source: LedgerSource }[] = [];
+  for (const line of lines.toReversed()) {
+    for (const source of line.sources) {
+      if (source.records > 0 && (await inputs.startsLike(textOf(source))))
+        found.push({ line, source });
+    }
   }
-  return undefined;
+  const own = found.findIndex(({ source }) => source.name === name && source.bytes >= headBytes);
+  const known = own < 0 ? found : found.slice(0, own + 1);
+  const [longest] = known.toSorted((a, b) => b.source.bytes - a.source.bytes);
+  if (!longest) return undefined;
+  const { line, source } = longest;
+  const sent = { text: textOf(source), isWhole: true, name, records: source.records, line };
+  return sentOf([sent], false);
 }
 
 /**
@@ -394,7 +391,7 @@ export function sentNote({ records, line: { run, finished, rejected, unknown } }
 
 /** Builds the error for an input that another run sent. */
 export function alreadySent(
-  { name, isWhole, line }: SentInput,
+  { name, isWhole, line }: Pick<SentInput, 'name' | 'isWhole' | 'line'>,
   { option }: Wording,
 ): EngagectlError {
   const { run, finished, once } = line;
@@ -496,6 +493,13 @@ export type OtherwiseSentInput = { readonly name: string; readonly what?: string
 
 /** Time zone of a run that sent records with times. */
 export const zoneNameOf = ({ timezone = 'UTC' }: Pick<LedgerEntry, 'timezone'>): string => timezone;
+
+/** Options that choose which records an input, or a row, has. With others, the same ones are sent in another form. */
+export const choices: Readonly<Record<NonIdempotentKind | 'row', readonly string[]>> = {
+  row: ['identity', 'objectId'],
+  event: ['eventName', 'identity', 'objectId'],
+  other: ['kind', 'identity', 'objectId', 'records'],
+};
 
 /** Options whose name differs from their member among the fingerprinted options. */
 const optionNames: Readonly<Record<string, string>> = {
