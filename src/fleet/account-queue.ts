@@ -67,24 +67,22 @@ interface ContentClaim {
 /** BullMQ rejects numeric ids, and a run id may consist of digits only. */
 const listedId = (run: string): string => `run-${run}`;
 
+/** The list of the queues of shards. */
+export const laneList = (store: QueueStore): Queue => store.queue(lists.lanes);
+
+export async function lanesIn(list: Queue): Promise<string[]> {
+  const jobs = await list.getJobs(['waiting']);
+  return jobs.flatMap((job) => job?.id ?? []).filter(isLane);
+}
+
 /** The lists of queues and runs in a store. */
 export class RunIndex {
   readonly #lanes: Queue;
   readonly #runs: Queue;
 
   constructor(store: QueueStore) {
-    this.#lanes = store.queue(lists.lanes);
+    this.#lanes = laneList(store);
     this.#runs = store.queue(lists.runs);
-  }
-
-  /** Waits for a store that may not be there yet. */
-  static async reach(store: QueueStore): Promise<void> {
-    await store.reach(lists.lanes);
-  }
-
-  async lanes(): Promise<string[]> {
-    const jobs = await this.#lanes.getJobs(['waiting']);
-    return jobs.flatMap((job) => job?.id ?? []).filter(isLane);
   }
 
   async addRun(listed: RunEntry): Promise<void> {
@@ -203,7 +201,7 @@ interface StoreCheck {
  * E-UNAVAILABLE, E-CONFIG.
  */
 export async function checkStore(store: QueueStore, url: string): Promise<StoreCheck> {
-  const lanes = await withinDeadline(store, async () => new RunIndex(store).lanes());
+  const lanes = await withinDeadline(store, async () => lanesIn(laneList(store)));
   const version = await withinDeadline(store, async () =>
     store.kind === 'Redis' ? ofRedis(url) : ofPostgres(url),
   );

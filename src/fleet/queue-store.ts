@@ -14,10 +14,11 @@ export interface QueueStore {
   /** Its address without user and password. */
   readonly displayUrl: string;
   /**
-   * Resolves once a queue can be reached. Throws the error of the store. Who waits for a store calls it before he makes
-   * a queue: one that was made while a PostgreSQL was not there never connects again.
+   * Resolves once what was made is connected; otherwise closes it, and throws the error of the store. Who waits for a
+   * store makes it anew then: BullMQ keeps the first failure of a connection to PostgreSQL for good, and a worker that
+   * has failed so never yields to the event loop, not even for a signal.
    */
-  reach(name: string): Promise<void>;
+  connected<T extends Queue | Worker>(made: T): Promise<T>;
   queue(name: string): Queue;
   worker(name: string, work: Process, options: WorkerSettings): Worker;
   /** Error for `work` to throw: the job has failed and is not retried. */
@@ -70,7 +71,7 @@ export async function openQueueStore(
     ? { url, connectTimeout: answerMs, ...(!waitForStore && { retryStrategy: giveUp }) }
     : postgresConnection(url, migrate);
   const shared = { connection, prefix: namespace } as QueueOptions & WorkerOptions;
-  const open = new Set<Queue>();
+  const open = new Set<Queue | Worker>();
   captureWarnings(onWarning);
   const queueOf = (name: string): Queue => {
     const queue = new bullmq.Queue(name, shared, factory);
@@ -81,13 +82,14 @@ export async function openQueueStore(
   return {
     kind: isRedis ? 'Redis' : 'PostgreSQL',
     displayUrl,
-    reach: async (name) => {
-      const queue = queueOf(name);
+    connected: async (made) => {
       try {
-        await queue.waitUntilReady();
-      } finally {
-        open.delete(queue);
-        await queue.close();
+        await made.waitUntilReady();
+        return made;
+      } catch (error) {
+        open.delete(made);
+        await made.close();
+        throw error;
       }
     },
     queue: queueOf,
@@ -101,6 +103,7 @@ export async function openQueueStore(
       );
       made.on('lockRenewalFailed', settings.refused);
       made.on('error', onUnavailable);
+      open.add(made);
       return made;
     },
     failure: (why) => new bullmq.UnrecoverableError(why),

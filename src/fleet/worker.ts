@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { countOf, EngagectlError, interruptionError, withWhy } from '../errors.js';
 import { whenAborted, type EnginePorts } from '../jobs/job-context.js';
-import { budgetOf, RunIndex, shardJob, type ShardProgress } from './account-queue.js';
+import { budgetOf, laneList, lanesIn, shardJob, type ShardProgress } from './account-queue.js';
 import { withinDeadline, type Outage, type QueueStore } from './queue-store.js';
 import { realpathSync } from 'node:fs';
 import { shardName } from '../jobs/shard.js';
@@ -39,20 +39,23 @@ interface WorkOptions extends WorkerContext {
  * throws the error of a shard that is left for a worker with another account.
  */
 export async function runWorker(store: QueueStore, options: WorkOptions): Promise<void> {
-  let lists: RunIndex | undefined;
+  let list: Queue | undefined;
   const lanes = new Map<string, AccountWorker>();
   const { runtime, drain, outage } = options;
   const { signal } = runtime;
   const stopped = whenAborted(signal);
   let isOver = false;
   const look = async (): Promise<void> => {
-    if (!lists) await withinDeadline(store, async () => RunIndex.reach(store));
-    if (signal.aborted) return;
-    const index = (lists ??= new RunIndex(store));
-    const names = await withinDeadline(store, async () => index.lanes());
+    const names = await withinDeadline(store, async () => {
+      list ??= await store.connected(laneList(store));
+      return lanesIn(list);
+    });
     if (signal.aborted) return;
     for (const name of names) {
-      if (!lanes.has(name)) lanes.set(name, new AccountWorker(name, store, options));
+      const lane = lanes.get(name) ?? new AccountWorker(name, store, options);
+      lanes.set(name, lane);
+      await lane.connect();
+      if (signal.aborted) return;
     }
     for (const lane of lanes.values()) await lane.look();
     if (!drain) return;
@@ -72,21 +75,33 @@ export async function runWorker(store: QueueStore, options: WorkOptions): Promis
 
 /** Processes the shards of one account and kind of endpoint. */
 class AccountWorker {
-  readonly #queue: Queue;
+  readonly #name: string;
   readonly #options: WorkOptions;
+  #queue: Queue | undefined;
+  #worker: Worker | undefined;
   readonly #running = new Map<string, RunningShard>();
   /** Why this worker gave back shards of other accounts, by job id. */
   readonly #notOurs = new Map<string, EngagectlError>();
   readonly #store: QueueStore;
-  readonly #worker: Worker;
 
   constructor(name: string, store: QueueStore, options: WorkOptions) {
-    const { worker, slots, lease, runtime } = options;
-    this.#options = options;
+    this.#name = name;
     this.#store = store;
-    this.#queue = store.queue(name);
+    this.#options = options;
+  }
+
+  /** Takes shards from now on, unless the worker is stopped. May be called again, above all after an error of the store. */
+  async connect(): Promise<void> {
+    const store = this.#store;
+    this.#queue ??= await store.connected(store.queue(this.#name));
+    if (this.#options.runtime.signal.aborted) return;
+    this.#worker ??= await store.connected(this.#newWorker());
+  }
+
+  #newWorker(): Worker {
+    const { worker, slots, lease, runtime } = this.#options;
     const of = (jobs: readonly string[]) => jobs.flatMap((id) => this.#running.get(id) ?? []);
-    this.#worker = store.worker(name, async (job, token) => this.#process(job, token), {
+    return this.#store.worker(this.#name, async (job, token) => this.#process(job, token), {
       name: worker,
       slots,
       lease,
@@ -98,8 +113,9 @@ class AccountWorker {
 
   /** Reports progress, and returns shards that are excess or cancelled. */
   async look(): Promise<void> {
-    if (this.#running.size === 0) return;
-    const [budget, active] = await Promise.all([budgetOf(this.#queue), this.#queue.getActive()]);
+    const queue = this.#queue;
+    if (!queue || this.#running.size === 0) return;
+    const [budget, active] = await Promise.all([budgetOf(queue), queue.getActive()]);
     const ids = active.map(({ id = '' }) => id).toSorted();
     const tooMany = new Set(ids.slice(budget ?? ids.length));
     for (const [id, shard] of this.#running) {
@@ -111,10 +127,12 @@ class AccountWorker {
 
   /** Whether no shard is waiting, running or to be retried, except by workers with another account. */
   async isDrained(): Promise<boolean> {
-    const counts = await this.#queue.getJobCounts('waiting', 'active', 'delayed');
+    const queue = this.#queue;
+    if (!queue) return false;
+    const counts = await queue.getJobCounts('waiting', 'active', 'delayed');
     const { delayed: count = 0, ...others } = counts;
     if (Object.values(others).some((other) => other > 0)) return false;
-    const delayed = await this.#queue.getDelayed();
+    const delayed = await queue.getDelayed();
     const ids = new Set(delayed.map(({ id = '' }) => id));
     for (const id of this.#notOurs.keys()) if (!ids.has(id)) this.#notOurs.delete(id);
     // Since the count, a delayed shard may have become one that is waiting.
@@ -127,7 +145,7 @@ class AccountWorker {
   }
 
   async close(): Promise<void> {
-    await this.#worker.close();
+    await this.#worker?.close();
   }
 
   async #process(job: Job, token: string): Promise<unknown> {

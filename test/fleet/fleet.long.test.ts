@@ -1,4 +1,11 @@
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { hostname } from 'node:os';
 import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
@@ -20,9 +27,10 @@ import {
   type Received,
   type Step,
 } from '../support/servers/fault-server.js';
+import { cutProxy } from '../support/servers/cut-proxy.js';
 import { recordsOf } from '../support/servers/record-outcomes.js';
 import { recordsPage, startPageServer, type Page } from '../support/servers/page-server.js';
-import { stores, type TestStore } from '../support/processes/queue-stores.js';
+import { startPostgres, stores, type TestStore } from '../support/processes/queue-stores.js';
 import { makeWorld } from '../support/test-environment.js';
 import { until } from '../support/until.js';
 import { isOver, makeFleet, passcode, type Fleet, type Status } from './fleet.js';
@@ -196,6 +204,41 @@ describe.concurrent.each(stores)('a fleet on $name', ({ start: startStore }) => 
       expect(await fleet.until(run, isOver)).toMatchObject({ state: 'done', exitCode: 0 });
       expect(await worker.ended()).toBe(0);
       expectAll({ server, fleet, records }, 0);
+    },
+    limit,
+  );
+});
+
+// Each queue and each worker has connections of its own, and one of them may be refused: by a PostgreSQL that starts again at
+// that moment, or has no more to give. Without mercy, that queue would never connect again.
+const connectionsOfWorker = 4;
+describe.runIf(stores.some(({ name }) => name === 'PostgreSQL'))('a worker on PostgreSQL', () => {
+  it(
+    'works, and ends, though one of its connections was refused',
+    async (test) => {
+      await using store = await startPostgres();
+      const { server, fleet, records } = await start(store, test, { records: 40 });
+      await using _ = server;
+      const address = new URL(store.url);
+      for (let refused = 1; refused <= connectionsOfWorker; refused += 1) {
+        const file = `users-${refused}.csv`;
+        copyFileSync(fleet.world.path('users.csv'), fleet.world.path(file));
+        await fleet.submit('upload', file, '--set', `refused=${refused}`, '--shards', '1');
+        let refusals = 0;
+        const proxy = await cutProxy(store.url, (connection) => {
+          if (connection === refused) refusals += 1;
+          return connection === refused;
+        });
+        address.port = new URL(proxy.url).port;
+        const worker = fleet.worker('--drain', '--queue', address.href);
+        const hasEnded = () => worker.child.exitCode !== null;
+        await until(hasEnded, {
+          message: `it ends without connection ${refused}`,
+          deadline: 30_000,
+        });
+        expect([worker.child.exitCode, refusals]).toEqual([0, 1]);
+        expect(sent(server)).toHaveLength(records * refused);
+      }
     },
     limit,
   );

@@ -10,8 +10,14 @@ export interface CutProxy {
   cutAfter(pieces: number): void;
 }
 
-/** Passes bytes on to the server at the URL, and can cut every connection; closed when the test ends. */
-export async function cutProxy(url: string): Promise<CutProxy> {
+/**
+ * Passes bytes on to the server at the URL, and can cut every connection; closed when the test ends. `refuses` is asked for
+ * each connection, by its number from 1.
+ */
+export async function cutProxy(
+  url: string,
+  refuses: (connection: number) => boolean = () => false,
+): Promise<CutProxy> {
   const { port, hostname, protocol } = new URL(url);
   const sockets = new Set<Socket>();
   const keep = (socket: Socket) => {
@@ -27,7 +33,10 @@ export async function cutProxy(url: string): Promise<CutProxy> {
     left -= 1;
     if (left === 0) cut();
   };
+  let connections = 0;
   const server = createServer((client) => {
+    connections += 1;
+    if (refuses(connections)) return resetSocket(client);
     const upstream = createConnection({ port: Number(port), host: hostname });
     for (const socket of [client, upstream]) {
       keep(socket);
