@@ -1,4 +1,5 @@
 import type { Job, Queue, QueueOptions, Worker, WorkerOptions } from 'bullmq';
+import type { Client, ClientConfig } from 'pg';
 import { EngagectlError } from '../errors.js';
 
 /** Jobs of vanished workers are moved to another one any number of times. */
@@ -65,11 +66,11 @@ export async function openQueueStore(
   const bullmq = await loadOptionalPackage('bullmq', async () => import('bullmq'));
   const isRedis = protocol.startsWith('redis');
   if (isRedis) await loadOptionalPackage('ioredis', async () => import('ioredis'));
-  else await loadOptionalPackage('pg', async () => import('pg'));
+  const driver = isRedis ? undefined : await loadOptionalPackage('pg', async () => import('pg'));
   const factory = isRedis ? undefined : (bullmq.createPostgresBackend as never);
-  const connection = isRedis
-    ? { url, connectTimeout: answerMs, ...(!waitForStore && { retryStrategy: giveUp }) }
-    : postgresConnection(url, migrate);
+  const connection = driver
+    ? postgresConnection(url, migrate, clientClass(driver.default.Client, onUnavailable))
+    : { url, connectTimeout: answerMs, ...(!waitForStore && { retryStrategy: giveUp }) };
   const shared = { connection, prefix: namespace } as QueueOptions & WorkerOptions;
   const open = new Set<Queue | Worker>();
   captureWarnings(onWarning);
@@ -116,13 +117,23 @@ export async function openQueueStore(
   };
 }
 
-const postgresConnection = (url: string, migrate: boolean) => ({
+const postgresConnection = (url: string, migrate: boolean, Client: object) => ({
   connectionString: verifiedUrl(url),
   schema: namespace,
   max: 1, // of each queue and worker: a server with default settings has 100 connections for all
   connectionTimeoutMillis: answerMs,
   migrate,
+  Client,
 });
+
+/** A client of PostgreSQL whose errors between two questions do not end the process: the next question fails. */
+const clientClass = (Base: typeof Client, report: (error: Error) => void) =>
+  class extends Base {
+    constructor(config?: ClientConfig) {
+      super(config);
+      this.on('error', report);
+    }
+  };
 
 const shardOptions = ({ name, slots, lease }: WorkerSettings) => ({
   name,

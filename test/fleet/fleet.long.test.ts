@@ -225,9 +225,11 @@ describe.runIf(stores.some(({ name }) => name === 'PostgreSQL'))('a worker on Po
         copyFileSync(fleet.world.path('users.csv'), fleet.world.path(file));
         await fleet.submit('upload', file, '--set', `refused=${refused}`, '--shards', '1');
         let refusals = 0;
-        const proxy = await cutProxy(store.url, (connection) => {
-          if (connection === refused) refusals += 1;
-          return connection === refused;
+        const proxy = await cutProxy(store.url, {
+          refuses: (connection) => {
+            if (connection === refused) refusals += 1;
+            return connection === refused;
+          },
         });
         address.port = new URL(proxy.url).port;
         const worker = fleet.worker('--drain', '--queue', address.href);
@@ -242,7 +244,43 @@ describe.runIf(stores.some(({ name }) => name === 'PostgreSQL'))('a worker on Po
     },
     limit,
   );
+
+  it.each([1, 2, 3])(
+    'waits for a store that ends behind its answer %i to the first question',
+    async (answerOf) => {
+      await using store = await startPostgres();
+      const world = makeWorld();
+      const env = { ENGAGECTL_QUEUE: store.url };
+      expect((await world.run(['fleet', 'init'], { env })).code).toBe(0);
+      let answers = 0;
+      const proxy = await cutProxy(store.url, {
+        lastWords: (data, connection) => {
+          if (connection > 1 || !data.includes(readyForQuery)) return undefined;
+          answers += 1;
+          return answers === answerOf ? Buffer.concat([data, shutdownError]) : undefined;
+        },
+      });
+      const address = new URL(store.url);
+      address.port = new URL(proxy.url).port;
+      const argv = ['fleet', 'work', '--work-dir', '.', '--drain', '--queue', address.href];
+      const worker = new BinProcess(world, argv);
+      expect([await worker.ended(), worker.stderr]).toEqual([
+        0,
+        expect.stringContaining('waiting for the queue: '),
+      ]);
+      expect(answers).toBeGreaterThanOrEqual(answerOf);
+    },
+    limit,
+  );
 });
+
+/** The end of each answer of PostgreSQL, and what it says on each connection when it is stopped. */
+const readyForQuery = Buffer.from('Z\0\0\0\x05I', 'latin1');
+const shutdownError = ((fields: string) => {
+  const head = Buffer.from('E\0\0\0\0', 'latin1');
+  head.writeUInt32BE(fields.length + 4, 1);
+  return Buffer.concat([head, Buffer.from(fields, 'latin1')]);
+})('SFATAL\0C57P01\0Mterminating connection due to administrator command\0\0');
 
 // The same on whatever store: on one of them, or, in the long form, on each.
 describe.concurrent.each(isLong ? stores : stores.slice(0, 1))(

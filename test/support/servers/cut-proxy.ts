@@ -10,13 +10,17 @@ export interface CutProxy {
   cutAfter(pieces: number): void;
 }
 
-/**
- * Passes bytes on to the server at the URL, and can cut every connection; closed when the test ends. `refuses` is asked for
- * each connection, by its number from 1.
- */
+interface CutProxyOptions {
+  /** Asked for each connection, by its number from 1. */
+  readonly refuses?: (connection: number) => boolean;
+  /** Returns the last bytes for a client, instead of these, after which its connection ends. */
+  readonly lastWords?: (data: Buffer, connection: number) => Buffer | undefined;
+}
+
+/** Passes bytes on to the server at the URL, and can cut every connection; closed when the test ends. */
 export async function cutProxy(
   url: string,
-  refuses: (connection: number) => boolean = () => false,
+  { refuses = () => false, lastWords }: CutProxyOptions = {},
 ): Promise<CutProxy> {
   const { port, hostname, protocol } = new URL(url);
   const sockets = new Set<Socket>();
@@ -35,14 +39,19 @@ export async function cutProxy(
   };
   let connections = 0;
   const server = createServer((client) => {
-    connections += 1;
-    if (refuses(connections)) return resetSocket(client);
+    const number = ++connections;
+    if (refuses(number)) {
+      resetSocket(client);
+      return;
+    }
     const upstream = createConnection({ port: Number(port), host: hostname });
     for (const socket of [client, upstream]) {
       keep(socket);
       socket.on('data', pass);
     }
-    client.pipe(upstream).pipe(client);
+    client.pipe(upstream);
+    if (lastWords) passUntil((data) => lastWords(data, number), upstream, client);
+    else upstream.pipe(client);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => {
@@ -56,4 +65,19 @@ export async function cutProxy(
       left = pieces;
     },
   };
+}
+
+/** Passes bytes on until `lastWords` returns others, which are the last. */
+function passUntil(
+  lastWords: (data: Buffer) => Buffer | undefined,
+  upstream: Socket,
+  client: Socket,
+): void {
+  upstream.on('end', () => void client.end());
+  upstream.on('data', (data: Buffer) => {
+    const last = lastWords(data);
+    if (last !== undefined) upstream.destroy();
+    client.write(last ?? data);
+    if (last !== undefined) client.end();
+  });
 }
