@@ -13,7 +13,7 @@ const sampleBytes = 16 * 1024 * 1024;
  */
 export async function detectFileEncoding(source: Source): Promise<string> {
   const sample = await sampleOf(source);
-  return sample.encoding(sample.length < sampleBytes);
+  return sample.encoding;
 }
 
 /** Whether the first 16 MiB of a file are UTF-8 with characters beyond ASCII. */
@@ -39,7 +39,7 @@ async function sampleOf(source: Source): Promise<EncodingSample> {
 export function detectEncoding(head: Buffer, name: string): string {
   const sample = new EncodingSample(name);
   sample.add(head);
-  return sample.encoding(false);
+  return sample.encoding;
 }
 
 /** Characters of Latin languages in windows-1252 that other single-byte encodings use for other letters, too. */
@@ -111,14 +111,9 @@ class EncodingSample {
     this.#count(text);
   }
 
-  /** Returns the encoding; `isWhole`: the sample is the whole text. */
-  encoding(isWhole: boolean): string {
+  /** Returns the encoding. A character that is cut at the end of the text may be one of UTF-8, so its record is held back. */
+  get encoding(): string {
     if (this.#unicode !== undefined) return this.#unicode;
-    // a character that is cut at the end of UTF-8: its record is held back
-    if (isWhole && this.#rest.length > 0 && this.#badLine === undefined && !this.#hasUtf8) {
-      this.#badLine = this.#lineFeeds + 1;
-      this.#count(this.#rest);
-    }
     if (this.#badLine === undefined) {
       if (this.#sign !== '') throw this.#twiceEncoded();
       return 'utf-8';

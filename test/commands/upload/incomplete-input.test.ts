@@ -108,6 +108,26 @@ describe('an input that ends in the middle of a record', () => {
     expect(identities()).toEqual(['u0', 'ü1', 'ü2']);
   });
 
+  it.each(['ü', '€', '中', '😀'])(
+    'sends no increment twice after a cut within the only character beyond ASCII: %s',
+    async (character) => {
+      const rows = 'n,identity\n"{""$incr"":1}",u0\n"{""$incr"":1}",u1\n"{""$incr"":1}",u';
+      const upload = ['upload', 'in.csv', '--types', 'n:json', '--resume'];
+      for (let bytes = 1; bytes < Buffer.byteLength(character); bytes += 1) {
+        const { world, run, identities } = await stage();
+        const cut = Buffer.concat([Buffer.from(rows), Buffer.from(character).subarray(0, bytes)]);
+        writeFileSync(world.path('in.csv'), cut);
+        const first = await run(upload);
+        expect(first.code, first.stderr).toBe(9);
+        expect(first.summary).toMatchObject({ read: 3, accepted: 2, rejected: 0, heldBack: 1 });
+        writeFileSync(world.path('in.csv'), `${rows}${character}\n`);
+        const second = await run(upload);
+        expect(second, second.stderr).toMatchObject({ code: 0, summary: { resumed: 2 } });
+        expect(identities()).toEqual(['u0', 'u1', `u${character}`]);
+      }
+    },
+  );
+
   it('names the line, and what to type', async () => {
     const { world } = await stage();
     writeFileSync(world.path('log.ndjson'), `${events(2)}{"identity":"u`);
