@@ -954,6 +954,26 @@ describe('a run without --changed', () => {
   const write = (world: World, city: string) =>
     writeFileSync(world.path('u.csv'), csv([['u1', city], ['u2', 'Oslo']])); // prettier-ignore
 
+  it('lets the next --changed send what it sent after the first baseline was created', async () => {
+    let firstChanged: Promise<{ readonly summary: Figures }> | undefined;
+    const staged = await stage(() => async (exchange) => {
+      const isFirst = firstChanged === undefined;
+      firstChanged ??= staged.run(...upload);
+      if (isFirst) await firstChanged;
+      return accept()(exchange);
+    });
+    const { world, run, sent } = staged;
+    write(world, 'A');
+    writeFileSync(world.path('plain.csv'), csv(users(9, 'B')));
+    const plain = ['upload', 'plain.csv', '--chunk-size', '1', '--concurrency', '1'];
+    expect((await run(...plain)).summary.accepted).toBe(9);
+    expect((await firstChanged!).summary.accepted).toBe(2);
+    expect(JSON.stringify(sent().at(-1))).toContain('u8');
+    const next = await run(...upload);
+    expect(next.summary, next.stderr).toMatchObject({ accepted: 2, unchanged: 0 });
+    expect((await run(...upload)).summary.unchanged).toBe(2);
+  });
+
   it('lets the next --changed send what it sent, in every stream', async () => {
     const { world, run, sent } = await stage();
     write(world, 'A');

@@ -165,7 +165,7 @@ function refuseOthers(request: WriteRequest, { words }: JobContext): void {
 }
 
 /**
- * Opens the marks that a write leaves in the baselines it does not update; undefined if there are none. A
+ * Opens the marks that a write leaves in the baselines it does not update; undefined in a dry run. A
  * demerge marks the users of uploads, whose profiles it takes apart. Throws nothing of the disk.
  */
 export function openTouchedKeys(
@@ -174,11 +174,13 @@ export function openTouchedKeys(
 ): TouchedKeys | undefined {
   const root = memoryFolder(context);
   if (!connection || rehearsal !== undefined) return undefined;
-  if (root === undefined || !existsSync(root)) return undefined;
+  if (root === undefined) return undefined;
   const command = kind.name === 'demerge' ? 'upload' : kind.name;
   const isOther = otherBaselines([connection.accountId, connection.host, command], request);
   const streams = () =>
-    readdirSync(root).flatMap((name) => (isOther(name) ? path.join(root, name) : []));
+    (existsSync(root) ? readdirSync(root) : []).flatMap((name) =>
+      isOther(name) ? path.join(root, name) : [],
+    );
   for (const folder of [root, ...streams()]) refuseUntrusted(folder, context.runtime);
   return new TouchedKeys({ kind: kindOf(kind.name), run, streams });
 }

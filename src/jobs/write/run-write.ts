@@ -1,5 +1,4 @@
 import path from 'node:path';
-import { existsSync } from 'node:fs';
 import { readJournal } from '../../bulk/journal/journal.js';
 import {
   hasSent,
@@ -183,10 +182,9 @@ async function openRemembered(writing: WriteContext): Promise<ChangeTracking | u
   return openChangeTracking(writing);
 }
 
-/** Opens the marks in baselines that the write does not update. The module is loaded only if there may be one. */
+/** Opens the marks in baselines that the write does not update, and that other runs may create meanwhile. */
 async function openTouched(writing: WriteContext, run: string): Promise<TouchedKeys | undefined> {
-  const runs = runsFolder(writing.context);
-  if (runs === undefined || !existsSync(path.join(path.dirname(runs), 'memory'))) return undefined;
+  if (runsFolder(writing.context) === undefined) return undefined;
   const { openTouchedKeys } = await import('./change-tracking.js');
   return openTouchedKeys(writing, run);
 }
