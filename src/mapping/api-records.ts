@@ -1,7 +1,7 @@
 import { namesOfPath } from '../contract/file-formats.js';
 import { openEvent, openProfileData } from './flat-row.js';
-import { TextSlice } from '../text/text-slice.js';
-import { quoteValue, setKey, nameError, notStringFailure } from './identity.js';
+import { quoteValue, TextSlice } from '../text/text-slice.js';
+import { setKey, nameError, notStringFailure } from './identity.js';
 import { parseExportedTimestamp, epochDigits } from './timestamps.js';
 import { JsonParser, jsonToken } from '../text/json-parser.js';
 import {

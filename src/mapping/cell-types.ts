@@ -11,8 +11,7 @@ import {
 } from './cell-formats.js';
 import { phonePattern } from '../contract/record-fields.js';
 import { defaultType } from './columns.js';
-import { lowercaseText } from '../text/cell-cleaning.js';
-import { quoteValue } from './identity.js';
+import { booleanWords, lowercaseText, noBoolean } from '../text/cell-cleaning.js';
 import { parseTimestamp } from './timestamps.js';
 import { JsonParser } from '../text/json-parser.js';
 import {
@@ -23,7 +22,7 @@ import {
 } from './upload-mapping.js';
 import type { TimeZone } from '../time-zone.js';
 import type { ValueRules } from './row-values.js';
-import { TextSlice } from '../text/text-slice.js';
+import { quoteValue, TextSlice } from '../text/text-slice.js';
 import { RecordBuilder } from './record-block.js';
 
 /** Writes a text as a type; if it does not fit, returns the reason, which follows the quoted text in a message. */
@@ -54,7 +53,7 @@ const writers: Readonly<Record<PlainType, Write>> = {
       out.raw(json);
       return undefined;
     }
-    return 'is not true, false, 1, 0, yes or no';
+    return noBoolean;
   },
   date: dateWriter((text, zone) => {
     const { bytes, start, end } = text;
@@ -183,10 +182,6 @@ const noNumber = ({ bytes, start, end }: TextSlice): string =>
   /^[-+]?\d+(?:[. ]\d{3})*,\d+$/.test(bytes.toString('latin1', start, end))
     ? 'is not a number: its decimal separator must be a point, not a comma'
     : 'is not a number';
-const booleanWords = ['true', 'false', '1', '0', 'yes', 'no'].map((word, index) => ({
-  bytes: Buffer.from(word),
-  json: Buffer.from(String(index % 2 === 0)),
-}));
 const json = new JsonParser();
 
 /** Writes a cell as its type; returns an error if it does not fit. */

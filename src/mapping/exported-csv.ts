@@ -1,7 +1,8 @@
 import { typedColumns } from '../text/json-flattener.js';
-import { TextSlice } from '../text/text-slice.js';
+import { quoteValue, TextSlice } from '../text/text-slice.js';
 import type { JsonParser } from '../text/json-parser.js';
 import type { Cells, RowBlock } from '../input/row-block.js';
+import { booleanOf, noBoolean } from '../text/cell-cleaning.js';
 import { rejectColumns } from '../contract/file-formats.js';
 import type { UploadMapping } from './upload-mapping.js';
 
@@ -62,8 +63,13 @@ interface Place {
 
 const noPlace = (): Place => ({ column: undefined, members: new Map() });
 
+/** Flags of addresses: a spreadsheet writes `FALSE`, and an opt-out is never sent as text (contract §2). */
+const flagColumn = /^profileData\.MSG-/;
+
 /** Builds the JSON texts of exported records from columns such as `profileData.City`. */
 export class ExportedRecords {
+  /** Why the record that was built last is rejected. */
+  failure: string | undefined;
   readonly #root = noPlace();
   readonly #names: readonly string[];
 
@@ -91,12 +97,22 @@ export class ExportedRecords {
 
   /** Returns the record whose values are these JSON texts by column; undefined: none. */
   of(value: (column: number) => string | undefined): string {
+    this.failure = undefined;
+    const valueOf = (column: number) => this.#checked(value(column), this.#names[column]!);
     const parts = [...this.#root.members].flatMap(([name, place]) => {
       const isData = name === 'profileData' || name === 'event_props';
-      const text = textOf(place, value) ?? (isData ? '{}' : undefined);
+      const text = textOf(place, valueOf) ?? (isData ? '{}' : undefined);
       return text === undefined ? [] : [`${JSON.stringify(name)}:${text}`];
     });
     return `{${parts.join(',')}}`;
+  }
+
+  #checked(text: string | undefined, name: string): string | undefined {
+    if (text === undefined || !flagColumn.test(name)) return text;
+    const value = String(JSON.parse(text));
+    const flag = booleanOf(value);
+    if (flag === undefined) this.failure ??= `${name}: ${quoteValue(value)} ${noBoolean}`;
+    return flag ?? text;
   }
 }
 

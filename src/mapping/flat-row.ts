@@ -1,9 +1,9 @@
 import { columnError, type Column } from './columns.js';
-import { quoteValue, setKey, nameError, notStringFailure } from './identity.js';
+import { setKey, nameError, notStringFailure } from './identity.js';
 import { timeReader } from './cell-types.js';
 import { quoteForShell } from '../wording.js';
 import { jsonToken } from '../text/json-parser.js';
-import type { TextSlice } from '../text/text-slice.js';
+import { quoteValue, type TextSlice } from '../text/text-slice.js';
 import type { RecordBuilder } from './record-block.js';
 import type { UploadMapping, Expectations } from './upload-mapping.js';
 

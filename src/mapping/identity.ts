@@ -1,7 +1,7 @@
 import { limits, objectIdPattern } from '../contract/limits.js';
 import { identifierKinds, type IdentifierKind } from '../contract/endpoints.js';
 import { strayCharacters } from '../text/cell-cleaning.js';
-import { TextSlice } from '../text/text-slice.js';
+import { quoteValue, TextSlice } from '../text/text-slice.js';
 import { missingColumnsError } from './columns.js';
 import { valueError, RowValues, type ValueRules } from './row-values.js';
 import { validationError, type RecordBuilder, type RejectReason } from './record-block.js';
@@ -83,12 +83,6 @@ export function nameError(text: TextSlice): string | undefined {
     if (byte < 0x20 || byte === 0x7f) return `${quoteValue(text)} contains a control character`;
   }
   return undefined;
-}
-
-/** Returns a value for messages, quoted and truncated. */
-export function quoteValue(text: TextSlice): string {
-  const value = text.toString();
-  return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value);
 }
 
 /** Returns why a JSON value that is not a string cannot be an identifier; `text` is its JSON text. */

@@ -1,8 +1,8 @@
 import { subscriptionStatuses, subscriptionTypes } from '../contract/record-fields.js';
-import { TextSlice } from '../text/text-slice.js';
+import { quoteValue, TextSlice } from '../text/text-slice.js';
 import { textRules } from './cell-types.js';
 import { missingColumnsError } from './columns.js';
-import { quoteValue, addressError, addressHash, placeholderError, keySeeds } from './identity.js';
+import { addressError, addressHash, placeholderError, keySeeds } from './identity.js';
 import { valueError, RowValues, UnseenMembers, type ValueRules } from './row-values.js';
 import type { UploadMapping } from './upload-mapping.js';
 import {

@@ -240,7 +240,9 @@ class UploadJson {
     this.#row.hadPlaceholder = isReject && hadPlaceholder(rows, row);
     if (this.#json.kind !== jsonToken.openObject)
       return validationError('a record must be a JSON object');
-    const error = (isTable && changedIdentity(this.#json)) || this.#writeRecord(isReject, isTable);
+    const error =
+      (isTable && (this.#exported.failure ?? changedIdentity(this.#json))) ||
+      this.#writeRecord(isReject, isTable);
     return error ? validationError(error) : undefined;
   }
 
@@ -264,7 +266,9 @@ class UploadJson {
     const values = names.map((_, index) =>
       json.isEmptyAt(index) ? undefined : json.valueText(index),
     );
-    this.#read(new ExportedRecords(names).of((index) => values[index]));
+    this.#exported = new ExportedRecords(names);
+    this.#header = undefined;
+    this.#read(this.#exported.of((index) => values[index]));
     return true;
   }
 

@@ -182,3 +182,16 @@ export function placeholderReason(
     : mayBeChanged && changed.find(([pattern]) => pattern.test(text.toString()))?.[1];
   return reason ? `${reason} ${placeholderAdvice}` : undefined;
 }
+
+export const noBoolean = 'is not true, false, 1, 0, yes or no';
+
+/** Words of booleans, with their JSON texts. */
+export const booleanWords = ['true', 'false', '1', '0', 'yes', 'no'].map((word, index) => ({
+  word,
+  bytes: Buffer.from(word),
+  json: Buffer.from(String(index % 2 === 0)),
+}));
+
+/** Returns the JSON text of a boolean; undefined for another text. */
+export const booleanOf = (text: string): string | undefined =>
+  booleanWords.find(({ word }) => word === text.toLowerCase())?.json.toString();

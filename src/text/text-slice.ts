@@ -61,3 +61,9 @@ export function equalBytes(
   for (let at = 0; at < other.length; at++) if (bytes[start + at] !== other[at]) return false;
   return true;
 }
+
+/** Returns a value for messages, quoted and truncated. */
+export function quoteValue(text: TextSlice | string): string {
+  const value = text.toString();
+  return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value);
+}

@@ -334,6 +334,26 @@ it('keeps the types of event properties in a CSV export', async () => {
   expect(written(service).at(-1)).toEqual([event]);
 });
 
+it('sends flags of addresses as booleans, as a spreadsheet writes them, and none as text', async () => {
+  const { world, service } = await serve();
+  const header = 'identity,profileData.MSG-email,all_identities\n';
+  const rows = ['FALSE', 'true', '"false"', 'yes', '', 'WAHR'].map(
+    (flag, n) => `u${n},${flag},"[""u${n}""]"\n`,
+  );
+  writeFileSync(world.path('p.csv'), header + rows.join(''));
+  const { code, stderr } = await world.run(['upload', 'p.csv']);
+  expect([code, stderr]).toEqual([3, expect.stringContaining('"WAHR" is not true, false')]);
+  const flags = written<{ profileData: object }>(service)
+    .flat()
+    .map(({ profileData }) => profileData);
+  const [on, off] = [{ 'MSG-email': true }, { 'MSG-email': false }];
+  expect(flags).toEqual([off, on, off, on, {}]);
+  const rejects = readFileSync(world.path('p.csv.rejects.ndjson'), 'utf8');
+  writeFileSync(world.path('corrected.ndjson'), rejects.replaceAll('WAHR', 'TRUE'));
+  expect((await world.run(['upload', 'corrected.ndjson'])).code).toBe(0);
+  expect(written(service).flat().at(-1)).toMatchObject({ identity: 'u5', profileData: on });
+});
+
 it('uploads events of a CSV export even if none of them has a property', async () => {
   const { world, service } = await serve();
   const text =
