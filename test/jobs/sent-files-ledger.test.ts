@@ -972,8 +972,13 @@ describe('of a run that stopped,', () => {
       const berlin = ['--timezone', 'Europe/Berlin'];
       expect((await upload(table(['a', 'b', 'c']), ...berlin)).code).toBe(0);
       const edited = table(['d', 'a', 'b', 'e']);
-      for (const flags of [[], ['--resume']]) {
-        const { code, stderr } = await upload(edited, ...flags);
+      const grown = table(['a', 'b', 'c', 'd']);
+      for (const [text, ...flags] of [
+        [edited],
+        [edited, '--resume'],
+        [grown, '--resume'],
+      ] as const) {
+        const { code, stderr } = await upload(text, ...flags);
         const named = /E-ALREADY-SENT[^]*other options: --timezone Europe\/Berlin/;
         expect([code, stderr]).toEqual([8, expect.stringMatching(named)]);
       }

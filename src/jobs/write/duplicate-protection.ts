@@ -200,16 +200,16 @@ export class DuplicateProtection {
       return refuseSentBeyond(inputs, read, { lines, run, words: context.words });
     }
     await this.#refuseRivals(inputs);
-    // The event memory finds sent events one by one. A text is only skipped if all of it was accepted.
-    const maySkip = (line: LedgerEntry) => resume && !isPiped && line.runs !== undefined;
+    // The event memory finds sent events one by one. A text is only skipped if all of it was accepted, in this time zone.
+    const maySkip = ({ runs, ...line }: LedgerEntry) =>
+      resume && !isPiped && runs !== undefined && zoneNameOf(line) === zoneNameOf(this.#run);
     const lines = this.#lines.filter((line) => !this.#isRemembered(line) || maySkip(line));
     const sent = await (isPiped
       ? pipedBefore(inputs, { lines, name: this.#names(inputs)[0]! })
       : sentBefore(inputs, { lines, resume, words: context.words }));
     if (!sent || !isPiped) await this.#refuseOtherShards(inputs);
     if (!sent && isPiped) await this.#refusePipedOtherwise(inputs);
-    if (!sent) return undefined;
-    context.messages.note(sentNote(sent));
+    if (sent) context.messages.note(sentNote(sent));
     return sent;
   }
 
