@@ -322,8 +322,8 @@ async function useOf(
   if (nonIdempotent.has('other') || !mayStartOver) return 'resume';
   if (inputs.totalBytes === undefined) return 'startOver';
   if (await isUnchanged(writing, earlier)) return 'isVerified';
-  context.messages.note(
-    `the input has changed since run ${run}: reading it from the beginning, and sending the events that were not sent`,
+  context.messages.warn(
+    `the input has changed since run ${run}, which stopped at line ${earlier.watermark.line}: reading it from the beginning, and sending the events that were not sent; if the file was rotated, upload the former one, too`,
   );
   if (!earlier.intended.isEmpty)
     context.messages.warn(
