@@ -1,4 +1,4 @@
-import { constants } from 'node:fs';
+import { constants, type BigIntStats } from 'node:fs';
 import { lstat, open, rm, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
@@ -57,6 +57,23 @@ export class CheckpointFile {
     return file;
   }
 
+  /** Writes the part of another file that `mark` covers to a new file, which stays closed. Throws like `resume`. */
+  static async copy(
+    from: string,
+    to: string,
+    { mark, option }: { readonly mark: FileCheckpoint; readonly option: OptionName },
+  ): Promise<void> {
+    await verifyCheckpoint(from, mark, option);
+    const source = await CheckpointFile.#open(from, { flags: 0, option });
+    try {
+      source.#bytes = mark.bytes;
+      const copy = await source.copyTo(await CheckpointFile.create(to, option));
+      await copy.close();
+    } finally {
+      await source.close();
+    }
+  }
+
   static async #open(
     path: string,
     { flags, option }: { readonly flags: number; readonly option: OptionName },
@@ -108,6 +125,11 @@ export class CheckpointFile {
     await this.#guarded('read', () => readAll(this.#file, bytes, position));
   }
 
+  /** See `identityOf`. */
+  async identity(): Promise<string> {
+    return identityOf(await this.#file.stat({ bigint: true }));
+  }
+
   /** Whether the path still names this file. */
   async isInPlace(): Promise<boolean> {
     const found = await lstat(this.path).catch(() => undefined);
@@ -144,6 +166,12 @@ export class CheckpointFile {
     }
   }
 }
+
+/**
+ * Returns the number of a file and the time of its creation, which it keeps when it is renamed. The number alone is
+ * given to another file once this one is removed.
+ */
+export const identityOf = ({ ino, birthtimeNs }: BigIntStats): string => `${ino} ${birthtimeNs}`;
 
 /** Removes a regular file; leaves links and devices. */
 async function removeFile(path: string, option: OptionName): Promise<void> {

@@ -1,10 +1,21 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, lstatSync, readFileSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { isCutRejectText, rejectColumns } from '../contract/file-formats.js';
 import { EngagectlError, type OptionName } from '../errors.js';
-import { fsyncFolder, replaceFile, setAside } from '../files/atomic-write.js';
-import { emptyFileCheckpoint, CheckpointFile, type FileCheckpoint } from './checkpoint-file.js';
+import {
+  fsyncFolder,
+  renameToNew,
+  replaceFile,
+  setAside,
+  temporaryPath,
+} from '../files/atomic-write.js';
+import {
+  emptyFileCheckpoint,
+  identityOf,
+  CheckpointFile,
+  type FileCheckpoint,
+} from './checkpoint-file.js';
 import {
   isMap,
   parseLossless,
@@ -20,6 +31,11 @@ interface RejectsOptions {
   readonly columns?: readonly string[] | undefined;
   /** Called with each rejected record. */
   readonly onReject?: ((reject: Reject) => void) | undefined;
+}
+
+/** Length and CRC of a rejects file, and which file it was (`identityOf`), which earlier versions did not write. */
+export interface RejectsMark extends FileCheckpoint {
+  readonly identity?: string;
 }
 
 /** Place of a line in the file, without the header of a CSV, in bytes. */
@@ -44,6 +60,7 @@ export class RejectsFile {
   readonly file: string;
   readonly #how: RejectsOptions;
   #marked: CheckpointFile | undefined;
+  #identity = '';
   #lines: string[] = [];
   #waiting = 0;
   #hasWay = false;
@@ -60,28 +77,51 @@ export class RejectsFile {
   }
 
   /**
-   * Reopens the file of an earlier attempt, truncated to the length in the journal. Throws
-   * E-REJECTS-CHANGED if its content changed, E-RUN-CHANGED if it has another name.
+   * Reopens the file of an earlier attempt, truncated to the length in the journal: the rest is of a crash, and is
+   * written again. A file of another run may begin with the same lines. It is renamed to `….1`, and the run continues
+   * in a copy of those lines. Throws E-REJECTS-CHANGED if its content changed, E-RUN-CHANGED if it has another name.
+   * `isMoved`: the file came with the folder of the run, where no other run writes.
    */
   async resume({
     file,
     mark,
+    isMoved = false,
   }: {
     readonly file: string | undefined;
-    readonly mark: FileCheckpoint;
+    readonly mark: RejectsMark;
+    readonly isMoved?: boolean;
   }) {
     if (file === undefined) return;
     // Rejects that a killed process or another run left in the meantime.
     if (mark.bytes === 0) return this.#guard(async () => setAside(file));
     if (file !== this.file) throw otherFile(file, this.#how.option);
     try {
-      this.#marked = await CheckpointFile.resume(file, mark, this.#how.option);
+      if (!isMoved && !isOwn(file, mark)) await this.#continueInCopy(file, mark);
+      await this.#use(await CheckpointFile.resume(file, mark, this.#how.option));
     } catch (error) {
-      const isOfDisk = error instanceof EngagectlError && error.id === 'E-FILE-WRITE';
-      throw isOfDisk ? this.#failed(error) : rejectsChanged(this.path, this.#how.option);
+      const isChanged = error instanceof EngagectlError && error.id === 'E-RUN-CHANGED';
+      throw isChanged ? rejectsChanged(this.path, this.#how.option) : this.#failed(error);
     }
     this.#hasWay = true;
     this.#written = undefined;
+  }
+
+  /** Sets the file aside, and writes the lines of this run to a new one of its name. */
+  async #continueInCopy(file: string, mark: FileCheckpoint): Promise<void> {
+    const copy = temporaryPath(file);
+    try {
+      await CheckpointFile.copy(file, copy, { mark, option: this.#how.option });
+      setAside(file);
+      renameToNew(copy, file);
+      fsyncFolder(dirname(file));
+    } finally {
+      rmSync(copy, { force: true });
+    }
+  }
+
+  async #use(marked: CheckpointFile): Promise<void> {
+    this.#marked = marked;
+    this.#identity = await marked.identity();
   }
 
   /** Whether the file was created. */
@@ -104,9 +144,9 @@ export class RejectsFile {
     return this.#synced && this.#lines.length === 0;
   }
 
-  /** Length and CRC of the file. */
-  get mark(): FileCheckpoint {
-    return this.#marked?.mark ?? emptyFileCheckpoint;
+  /** Length and CRC of the file, and which file it is. */
+  get mark(): RejectsMark {
+    return this.#marked ? { ...this.#marked.mark, identity: this.#identity } : emptyFileCheckpoint;
   }
 
   /** Queues a line for `write`. `ordinal`: place of the record in the input. */
@@ -154,8 +194,8 @@ export class RejectsFile {
     const bytes = Buffer.from(header + text);
     this.#synced = false;
     await this.#guard(async () => {
-      this.#marked ??= await this.#create();
-      await this.#marked.write(bytes);
+      if (!this.#marked) await this.#use(await this.#create());
+      await this.#marked!.write(bytes);
     });
     this.#lines.splice(0, lines);
     this.#waiting -= text.length;
@@ -189,7 +229,7 @@ export class RejectsFile {
     const marked = this.#marked;
     if (!marked || (await marked.isInPlace())) return;
     await this.#guard(async () => {
-      this.#marked = await marked.copyTo(await this.#create());
+      await this.#use(await marked.copyTo(await this.#create()));
       await marked.close();
     });
   }
@@ -247,6 +287,13 @@ export class RejectsFile {
     );
     return this.#failure;
   }
+}
+
+/** Whether the file is the one that the journal is of. For an earlier version, one that has nothing else in it. */
+function isOwn(file: string, { identity, bytes }: RejectsMark): boolean {
+  const found = lstatSync(file, { bigint: true, throwIfNoEntry: false });
+  if (!found) return true; // resuming reports it
+  return identity === undefined ? found.size <= bytes : identity === identityOf(found);
 }
 
 const rejectsChanged = (path: string, option: OptionName): EngagectlError =>

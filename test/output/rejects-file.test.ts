@@ -17,6 +17,7 @@ import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { unnamedOption } from '../../src/errors.js';
 import type { FaultRuleInput } from '../../src/testing.js';
+import { identityOf } from '../../src/output/checkpoint-file.js';
 import { RejectsFile } from '../../src/output/rejects-file.js';
 import { serve } from '../support/serve.js';
 import { formatJournal, linesStart } from '../../src/bulk/journal/journal-format.js';
@@ -249,8 +250,9 @@ describe('D the rejects file of a resumed run', () => {
     writeFileSync(file, '');
     truncateSync(file, large.bytes + 7);
     const rejects = new RejectsFile('rejects', file, { option: unnamedOption });
-    await rejects.resume({ file, mark });
-    expect([statSync(file).size, rejects.mark]).toEqual([mark.bytes, mark]);
+    const identity = identityOf(statSync(file, { bigint: true }));
+    await rejects.resume({ file, mark: { ...mark, identity } });
+    expect([statSync(file).size, rejects.mark]).toEqual([mark.bytes, { ...mark, identity }]);
     await rejects.close();
   });
 
@@ -265,6 +267,20 @@ describe('D the rejects file of a resumed run', () => {
     expect(readFileSync(`${file}.2`, 'utf8')).toBe('of another run\n');
   });
 
+  it('is kept if it is longer than the journal of an earlier version, which does not say whose it is', async () => {
+    const file = makeWorld().path('rejects');
+    writeFileSync(file, '123456789of another run\n');
+    const rejects = new RejectsFile('rejects', file, { option: unnamedOption });
+    await rejects.resume({ file, mark: { bytes: 9, crc: 0xcbf43926 } });
+    await rejects.close();
+    expect(readFileSync(file, 'utf8')).toBe('123456789');
+    expect(readFileSync(`${file}.1`, 'utf8')).toBe('123456789of another run\n');
+    const again = new RejectsFile('rejects', file, { option: unnamedOption });
+    await again.resume({ file, mark: { bytes: 9, crc: 0xcbf43926 } });
+    await again.close();
+    expect(existsSync(`${file}.2`)).toBe(false);
+  });
+
   it('is refused if it was changed, and stays unchanged', async () => {
     const file = makeWorld().path('rejects');
     writeFileSync(file, 'edited\nmore\n');
@@ -274,6 +290,79 @@ describe('D the rejects file of a resumed run', () => {
     });
     await expect(resumed).rejects.toMatchObject({ id: 'E-REJECTS-CHANGED', exitCode: 8 });
     expect(readFileSync(file, 'utf8')).toBe('edited\nmore\n');
+  });
+});
+
+describe('a rejects file that a later run put in the place of that of a stopped run', () => {
+  const events = Array.from({ length: 40 }, (_, n) => {
+    const ts = n < 4 ? '"soon"' : 1_760_000_000; // rejected
+    return `{"type":"event","identity":"u${n}","evtName":"E","evtData":{"n":${n}},"ts":${ts}}\n`;
+  });
+
+  /** Stops a run after its first batch, as 401 does. */
+  const stopped = async () => {
+    const stage = await start(second, 'e.ndjson');
+    writeFileSync(stage.world.path('e.ndjson'), events.join(''));
+    expect((await stage.run()).code).toBe(4);
+    return { ...stage, own: stage.read('e.ndjson.rejects.ndjson') };
+  };
+
+  it('is kept although it begins with the same lines, and both runs have all of theirs', async () => {
+    const { run, read, world, own } = await stopped();
+    const { service } = await serve();
+    await service.fault({ after: 1, times: 1, answer: { status: 503 } });
+    await service.fault({ after: 3, times: 1, answer: { status: 401 } });
+    const other = (...words: string[]) =>
+      world.run(['upload', 'e.ndjson', ...upload, ...words], { env: service.env });
+    expect((await other()).code).toBe(6);
+    const others = read('e.ndjson.rejects.ndjson');
+    expect(others.startsWith(own)).toBe(true);
+    expect(linesOf(others)).toEqual([1, 2, 3, 4, 10, 11, 12, 13, 14]);
+
+    expect((await run('--resume')).code).toBe(3);
+    expect(read('e.ndjson.rejects.ndjson')).toBe(own);
+    expect(read('e.ndjson.rejects.ndjson.2')).toBe(others);
+    expect(read('e.ndjson.rejects.ndjson.1')).toBe(own);
+  });
+
+  it('is kept although it is no longer, because its run continues it as well', async () => {
+    const { run, read, world, own } = await stopped();
+    const { service } = await serve();
+    await service.fault(second);
+    const env = service.env;
+    expect((await world.run(['upload', 'e.ndjson', ...upload], { env })).code).toBe(4);
+    expect(read('e.ndjson.rejects.ndjson')).toBe(own);
+    writeFileSync(world.path('e.ndjson'), [...events, 'no JSON\n'].join(''));
+    expect((await run('--resume')).code).toBe(3);
+    const mine = read('e.ndjson.rejects.ndjson');
+    expect(linesOf(mine)).toEqual([1, 2, 3, 4, 41]);
+    const resumed = await world.run(['upload', 'e.ndjson', ...upload, '--resume'], { env });
+    expect(resumed.code).toBe(3);
+    expect(linesOf(read('e.ndjson.rejects.ndjson'))).toEqual([1, 2, 3, 4, 41]);
+    const kept = readdirSync(world.cwd).filter((name) => /rejects\.ndjson\.\d$/.test(name));
+    expect(kept.map(read)).toContain(mine);
+  });
+
+  it('leaves the file of a killed run where it is, without the lines that are written again', async () => {
+    const { run, read, world, own } = await stopped();
+    writeFileSync(world.path('e.ndjson.rejects.ndjson'), 'of a record that is sent again\n', {
+      flag: 'a',
+    });
+    expect((await run('--resume')).code).toBe(3);
+    expect(read('e.ndjson.rejects.ndjson')).toBe(own);
+    expect(existsSync(world.path('e.ndjson.rejects.ndjson.1'))).toBe(false);
+  });
+
+  it('is kept beside one that was restored from a copy', async () => {
+    const { run, read, world, own } = await stopped();
+    const file = world.path('e.ndjson.rejects.ndjson');
+    rmSync(file);
+    writeFileSync(file, own);
+    expect((await run('--resume')).code).toBe(3);
+    expect([read('e.ndjson.rejects.ndjson'), read('e.ndjson.rejects.ndjson.1')]).toEqual([
+      own,
+      own,
+    ]);
   });
 });
 

@@ -2,7 +2,7 @@ import { replay, type EntryOf } from '../journal/journal-format.js';
 import { zeroCommitted, type NonIdempotentKind, type CommittedCounts } from './outcome-counts.js';
 import { OrdinalSet, type Ranges } from './ordinal-set.js';
 import type { Position, TextDigest } from '../../input/row-block.js';
-import type { FileCheckpoint } from '../../output/checkpoint-file.js';
+import type { RejectsMark } from '../../output/rejects-file.js';
 
 /** State of a run, rebuilt from its journal. */
 export type ResumeState = ReturnType<typeof emptyState>;
@@ -21,8 +21,8 @@ const emptyState = () => ({
   digests: new Map<number, TextDigest>(),
   /** Absolute path of the rejects file, if one was created. */
   rejectsFile: undefined as string | undefined,
-  /** Synced length and checksum of the rejects file. */
-  rejects: { bytes: 0, crc: 0 } as FileCheckpoint,
+  /** Synced length and checksum of the rejects file, and which file it is. */
+  rejects: { bytes: 0, crc: 0 } as RejectsMark,
   /** Whether the run ended because of too many rejects. */
   hitRejectLimit: false,
 });
@@ -32,7 +32,7 @@ interface Settlement {
   readonly settled: Ranges;
   readonly counts: CommittedCounts;
   /** Mark of the rejects file, which contains the rejects of these outcomes. */
-  readonly rejects: FileCheckpoint;
+  readonly rejects: RejectsMark;
   /** Position before which every record has an outcome. */
   readonly watermark: Position;
   /** Digest of each input read since the last entry. */

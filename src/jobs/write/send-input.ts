@@ -321,7 +321,7 @@ export async function openTally(
   if (!kept || !earlier) return tally;
   const isMoved = isLeased(context) && earlier.rejectsFile !== undefined;
   const file = isMoved ? rejects.file : earlier.rejectsFile; // each owner has a folder of its own
-  await rejects.resume({ file, mark: earlier.rejects });
+  await rejects.resume({ file, mark: earlier.rejects, isMoved });
   tally.resume(earlier.counts);
   if (shard && startOf(writing, { run, earlier, events }))
     tally.counts.otherShards = otherShardsBefore(earlier);
