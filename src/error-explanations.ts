@@ -234,6 +234,7 @@ export const errorExplanations = {
     causes: [
       'another server answers at this address: a proxy, a login page',
       'the base URL has the wrong path',
+      'a cache or proxy answers with events of other days',
       'a redirect; redirects are never followed',
       'the account has no event of this name; names are case-sensitive',
     ],

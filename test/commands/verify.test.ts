@@ -949,6 +949,38 @@ describe('--settle', () => {
     },
   );
 
+  it.each([
+    ['another year', [20260101], 7, 'E-ANSWER'],
+    ['another year between two of the day', [20261024, 20260101, 20261024], 7, 'E-ANSWER'],
+    ['the next day', [20261024, 20261025, 20261024], 6, 'events of other days'],
+    ['no day that can be read', [0], 6, 'events of other days'],
+  ] as const)(
+    'takes no answer with an event of %s for a proof that others are missing',
+    async (_name, days, exit, words) => {
+      const { service, env } = await serviceOf();
+      const world = makeWorld({ env });
+      const event = eventOf('u', 1, noon);
+      writeFileSync(world.path('e.ndjson'), `${event}\n`);
+      await uploaded(world, ['e.ndjson']);
+      const other = eventOf('u', 1, noon, 'Other');
+      const lines = [rejected(1, 'unknown', event), rejected(2, 'unknown', other)];
+      writeFileSync(world.path('e.rejects.ndjson'), lines.join('\n'));
+      const records = days.map((day, n) => ({
+        profile: { identity: `other${n}` },
+        ...(day > 0 && { ts: Number(`${day}120000`) }),
+      }));
+      const answer = { body: { status: 'success', records } };
+      await service.fault({ endpoint: 'events', times: 1, answer });
+      const settling = ['e.rejects.ndjson', '--settle'];
+      const { code, lines: open, summary, stderr } = await verified(world, settling);
+      expect([code, summary.settled?.absent ?? 0], stderr).toEqual([exit, exit === 7 ? 0 : 1]);
+      expect(open.filter(({ line }) => line === 1)).toMatchObject([{ stage: 'unknown' }]);
+      expect(`${stderr}${JSON.stringify(open)}`).toContain(words);
+      const again = await verified(world, settling);
+      expect(again.summary.settled).toEqual({ accepted: 1, absent: 1, unknown: 0 });
+    },
+  );
+
   it('does not count a demerge, or a record without a value, as accepted', async () => {
     const { env } = await serviceOf();
     const world = makeWorld({ env });

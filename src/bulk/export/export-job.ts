@@ -62,8 +62,8 @@ export interface ExportJob {
   readonly log: ExportJournal;
   /** An earlier process started the run. */
   readonly resumed: boolean;
-  /** Transforms a page before it is written. */
-  readonly prepare?: (page: RecordPage, eventName: string) => Promise<RecordPage>;
+  /** Checks or transforms a page before it is written. `query`: what was asked for. */
+  readonly prepare?: (page: RecordPage, query: CursorQuery) => Promise<RecordPage>;
   /** Restart a slice once if its cursor is refused. */
   readonly restarts: boolean;
   /** Divide slices that prove large while other slots are idle. */

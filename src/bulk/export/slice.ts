@@ -1,5 +1,14 @@
-import { spanOf, daysBetween, splitDays, type DayRange, type Day } from '../../contract/dates.js';
-import { countOf } from '../../errors.js';
+import {
+  addDays,
+  dayOf,
+  daysBetween,
+  formatDay,
+  spanOf,
+  splitDays,
+  type DayRange,
+  type Day,
+} from '../../contract/dates.js';
+import { countOf, EngagectlError } from '../../errors.js';
 import {
   CursorExpiredError,
   followCursor,
@@ -8,6 +17,7 @@ import {
   type CursorState,
 } from './cursor.js';
 import type { PageTarget, PlannedSlice, ExportJob } from './export-job.js';
+import type { CursorQuery } from '../../client/client.js';
 import type { ExportEntry, SliceProgress } from './export-journal.js';
 import { rawMembers } from '../../text/raw-json.js';
 import type { RecordPage } from '../../output/output.js';
@@ -95,7 +105,6 @@ async function copyPages(
 ): Promise<readonly DayRange[] | undefined> {
   const { planned, target, job, slots } = sliceJob;
   const { state, limit } = job;
-  const { eventName } = planned.query;
   const estimate =
     job.divides && target.rewindable && counts.pages === 0
       ? new DivisionEstimate(planned.query, job.runtime.monotonic)
@@ -105,12 +114,13 @@ async function copyPages(
   try {
     const pages = followCursor(await trailOf(sliceJob, earlier), job);
     for await (const { page: whole, next, hash } of pages) {
+      if (whole) refuseForeignPage(whole, planned.query);
       if (whole && hash !== undefined) refuseOtherDays(whole, hash, sliceJob);
       const page = whole && { ...whole, count: Math.min(whole.count, limit - state.records) };
       const records = page?.count ?? 0;
       if (page) {
         if (page.count > 0) estimate?.add(page);
-        await target.writePage(job.prepare ? await job.prepare(page, eventName) : page);
+        await target.writePage(job.prepare ? await job.prepare(page, planned.query) : page);
         counts.records += records;
         counts.pages += 1;
         state.records += records;
@@ -150,6 +160,39 @@ function refuseOtherDays(page: RecordPage, hash: bigint, { planned, job }: Slice
   if (!other || overlap(other.query, planned.query)) return;
   throw samePageOfDays(page.count, [spanOf(other.query), spanOf(planned.query)], job.option);
 }
+
+/**
+ * Throws E-ANSWER for a page of events that begins or ends with one of other days: a cache or proxy may answer with the
+ * page of another cursor. Checking each event would double the time of an export.
+ */
+function refuseForeignPage({ bytes, bounds, count }: RecordPage, query: CursorQuery): void {
+  if (query.kind !== 'events' || count === 0) return;
+  for (const i of count === 1 ? [0] : [0, count - 1])
+    isOfDays(bytes.subarray(bounds[2 * i], bounds[2 * i + 1]), query);
+}
+
+/**
+ * Whether an event has a time of the days asked for. Throws E-ANSWER if it is more than a day off, which no time zone
+ * explains. False for a time in another form, which the specification does not exclude, and without one.
+ */
+export function isOfDays(record: Buffer, query: CursorQuery): boolean {
+  const day = recordDay(record);
+  if (day === undefined) return false;
+  const { from, to } = query;
+  if (day >= from && day <= to) return true;
+  if (day < addDays(from, -1) || day > addDays(to, 1)) throw foreignDay(day, query);
+  return false;
+}
+
+const foreignDay = (day: Day, query: CursorQuery): EngagectlError =>
+  new EngagectlError(
+    'E-ANSWER',
+    `the service sent an event of ${formatDay(day)} for ${spanOf(query)}`,
+    {
+      why: 'the answer is of other days than those asked for; a cache or proxy in between may repeat answers',
+      fix: 'check the base URL, and what is between: engagectl config show',
+    },
+  );
 
 /** Whether two ranges share a day, as those of a file that a resumed run fetches again. */
 const overlap = (one: DayRange, other: DayRange): boolean =>
@@ -214,8 +257,8 @@ class DivisionEstimate {
 
 /** Returns the day of a record's `ts`, 14 digits in the account's time zone; undefined without one. */
 function recordDay(record: Buffer): Day | undefined {
-  const digits = /^"?(\d{8})\d{6}"?$/.exec(tsText(record))?.[1];
-  return digits === undefined ? undefined : Number(digits);
+  const [, year, month, day] = /^"?(\d{4})(\d\d)(\d\d)\d{6}"?$/.exec(tsText(record)) ?? [];
+  return day === undefined ? undefined : dayOf(Number(year), Number(month), Number(day));
 }
 
 /** Returns the raw text of a record's `ts`; empty if there is none. */

@@ -13,7 +13,7 @@ import type { ExportKind, ExportRequest } from './export-files.js';
 import type { ExportResult } from '../job-results.js';
 import type { Wording, JobContext } from '../job-context.js';
 import type { TimeZone } from '../../time-zone.js';
-import type { RecordPage } from '../../output/output.js';
+import type { ExportJob } from '../../bulk/export/export-job.js';
 
 /** Exports events in the order of the given names, then by time. */
 export async function exportEvents(
@@ -120,11 +120,9 @@ const recordUnits = 1024;
  * contain their name, and `ts` is 14 digits in the account's time zone. `ts_utc` is null if `ts`
  * is missing or in another format.
  */
-function addEventMembers(
-  zone: TimeZone,
-): (page: RecordPage, eventName: string) => Promise<RecordPage> {
+function addEventMembers(zone: TimeZone): NonNullable<ExportJob['prepare']> {
   const breaks = new Breaks();
-  return async (page, eventName) => {
+  return async (page, { eventName }) => {
     const name = `"event_name":${JSON.stringify(eventName)}`;
     const parts: Buffer[] = [];
     const bounds = new Int32Array(2 * page.count);

@@ -49,7 +49,7 @@ export interface ExportKind {
   /** Plans the slices of these ranges, and the file of each (undefined is stdout). */
   readonly plan: (ranges: readonly DateRange[], output: string | undefined) => readonly FileSlice[];
   readonly restarts: boolean;
-  /** Creates the function that rewrites pages before they are written. */
+  /** Creates the function that checks or rewrites pages before they are written. */
   readonly prepare?: ((zone: TimeZone) => NonNullable<ExportJob['prepare']>) | undefined;
 }
 
@@ -123,8 +123,8 @@ function fenced(
 ): Pick<ExportJob, 'prepare'> {
   if (!fence) return { ...(prepare && { prepare }) };
   return {
-    prepare: async (page, eventName) => {
-      const prepared = (await prepare?.(page, eventName)) ?? page;
+    prepare: async (page, query) => {
+      const prepared = (await prepare?.(page, query)) ?? page;
       fence();
       return prepared;
     },

@@ -4,12 +4,14 @@ import { compareAddress, compareUser } from './compare.js';
 import { inconclusive, type Verdict } from './verdict.js';
 import { stringifyLossless, parseLossless } from '../../text/lossless-json.js';
 import { runExport } from '../export/run-export.js';
+import { isOfDays } from '../../bulk/export/slice.js';
 import { utcToDay } from '../../contract/dates.js';
 import { sentMembers, type SentRecord } from './sent-records.js';
 import type { Client } from '../../client/client.js';
 import type { Connection, JobContext } from '../job-context.js';
 import type { SentInput } from './sent-input.js';
 import type { Identifier } from '../../mapping/identity.js';
+import type { ExportJob } from '../../bulk/export/export-job.js';
 import type { FileSlice } from '../../bulk/export/export-journal.js';
 import type { Output } from '../../output/output.js';
 import {
@@ -170,6 +172,7 @@ async function exportDays(
     slicing: 'days' as const,
     plan: () => slices,
     restarts: true,
+    prepare: () => daysChecked(book),
   };
   const request = {
     from: first,
@@ -183,6 +186,23 @@ async function exportDays(
   counts.requests += result.requests;
   counts.retries += result.retries;
   if (result.error && !isUnknownEvent(result.error, name)) throw result.error;
+}
+
+/**
+ * Creates the function that checks each event of a page, before its absence proves anything. Throws E-ANSWER for one
+ * that is plainly of other days.
+ */
+function daysChecked(book: SentEvents): NonNullable<ExportJob['prepare']> {
+  const breaks = new Breaks();
+  return async (page, query) => {
+    const { bytes, bounds, count } = page;
+    for (let at = 0; at < count; at += 1) {
+      const record = bytes.subarray(bounds[2 * at], bounds[2 * at + 1]);
+      if (!isOfDays(record, query)) book.distrust(query.eventName);
+      if (breaks.areDue(record.length)) await breaks.take();
+    }
+    return page;
+  };
 }
 
 /**

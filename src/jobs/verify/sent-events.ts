@@ -114,6 +114,9 @@ export class SentEvents {
   /** The latter, each by its time and its key without the hour. */
   readonly #shiftedEvents = new Set<string>();
 
+  /** Events for which the service sent some of other days, or whose day cannot be read. */
+  readonly #distrusted = new Set<string>();
+
   constructor({ zone, most = noLimit }: BookOptions) {
     this.#zone = zone;
     this.#most = most;
@@ -270,6 +273,11 @@ export class SentEvents {
     for (const user of others ? usersOf(profile) : []) this.#keepOther(others!, user);
   }
 
+  /** Notes that an answer to an export of this event is not of the days asked for, so that it proves nothing missing. */
+  distrust(name: string): void {
+    this.#distrusted.add(name);
+  }
+
   #keepOther(others: Set<string>, user: string): void {
     if (others.has(user) || this.#otherUsersHeld > mostNear.characters) return;
     this.#otherUsersHeld += user.length;
@@ -328,7 +336,9 @@ export class SentEvents {
   }
 
   #doubtOf(key: EventKey): string | undefined {
-    const { near, day } = key;
+    const { name, near, day } = key;
+    if (this.#distrusted.has(name))
+      return 'events for which the service sent events of other days, or without a time that can be read';
     if (this.#isNearCut || this.#near.has(near))
       return 'events of a user, name and second that the account has with other properties';
     // With daylight saving time, a wrong time zone may be right for other days.

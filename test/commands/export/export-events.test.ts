@@ -12,7 +12,6 @@ import { makeWorld } from '../../support/test-environment.js';
 
 const days = ['--from', '2024-01-01', '--to', '2024-01-03'];
 const command = ['export-events', '--event', 'Charged', ...days];
-const today = ['export-events', '--event', 'A', '--from', 'today', '--to', 'today'];
 const expired = '{"status":"fail","error":"Incorrect Usage","code":3}';
 
 /** Two pages a day, whose records say where they come from. */
@@ -95,10 +94,45 @@ describe('engagectl export-events', () => {
   ])('adds name and UTC time to %s', async (record, utc) => {
     await using server = await startPageServer(() => [recordsPage(record)]);
     const world = makeWorld({ env: server.env });
-    const { stdout } = await world.run([...today, '--with-event-name', '--timezone=Europe/Berlin']);
+    const year = ['export-events', '--event=A', '--from=2024-01-01', '--to=2024-12-31'];
+    const flags = ['--no-split', '--with-event-name', '--timezone=Europe/Berlin'];
+    const { stdout } = await world.run([...year, ...flags]);
     const body = record.slice(0, -1);
     const comma = body === '{' ? '' : ',';
     expect(stdout).toBe(`${body}${comma}"event_name":"A","ts_utc":${utc}}\n`);
+  });
+
+  it.each<[string, (day: number) => number[]]>([
+    ['one event of another day for each', () => [20241120]],
+    ['a page that begins with another day', (day) => [20231230, day, day]],
+    ['a page that ends with another day', (day) => [day, day, 20240106]],
+  ])('refuses %s, as a cache may answer', async (_name, daysOf) => {
+    await using server = await startPageServer(
+      eachDay(({ from }) => [
+        recordsPage(...daysOf(from).map((day, n) => `{"n":${n},"ts":${day}120000}`)),
+      ]),
+    );
+    const world = makeWorld({ env: server.env });
+    const { code, stderr } = await world.run([...command, '-o', '{day}.ndjson']);
+    expect(code).toBe(7);
+    expect(stderr).toMatch(
+      /E-ANSWER: the service sent an event of 20\d\d-\d\d-\d\d for Charged of 2024-01-0\d/,
+    );
+    expect(readdirSync(world.cwd).filter((name) => !name.endsWith('.partial'))).toEqual([]);
+  });
+
+  it.each([
+    '"ts":20231231233000', // a day at either side, for time zones
+    '"ts":"20240104003000"',
+    '"ts":1704067200',
+    '"ts":17040672001234', // 14 digits, but no date
+    '"ts":"2024-11-20T12:00:00Z"',
+    '"ts":null',
+    '"time":20241120120000',
+  ])('takes events whose time is near the days, or in another form: %s', async (time) => {
+    await using server = await startPageServer(() => [recordsPage(`{${time}}`)]);
+    const { code, stdout } = await makeWorld({ env: server.env }).run([...command, '--no-split']);
+    expect([code, stdout]).toEqual([0, `{${time}}\n`]);
   });
 
   it.each(['x.ndjson', 'x.csv', '{event}.ndjson'])(
