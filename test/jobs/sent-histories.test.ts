@@ -349,3 +349,39 @@ it(
     for (const code of [0, 4, 6, 8]) expect(codes).toContain(code);
   },
 );
+
+/** Sends one text that only grows, by a file and by pipes of two names. Each name may be behind the others. */
+async function checkGrowingText(seed: number): Promise<void> {
+  const random = randomOf(seed);
+  const { service, world } = await serve();
+  const isList = random.chance(0.3);
+  // With it, a record is longer than the beginning by which a text is recognized.
+  const padding = ' '.repeat(random.chance(0.5) ? 4100 : 0);
+  const line = (n: number) =>
+    isList ? `u${n}\n` : `{${padding}"identity":"u${n}","profileData":{"V":{"$incr":1}}}\n`;
+  const command = isList ? ['demerge', '--yes'] : ['upload'];
+  const history = [`seed ${seed}`];
+  let [text, count, maybeUnknown] = ['', 0, false];
+  for (let step = 4 + random.below(6); step > 0; step -= 1) {
+    for (let more = random.below(isList ? 900 : 4); more > 0; more -= 1) text += line(count++);
+    if (text === '') continue;
+    writeFileSync(world.path('all'), text);
+    const way = random.pick(['all', 'x', 'y']);
+    const input = way === 'all' ? ['all'] : ['-', '--run-name', way];
+    const flags = ['--resume', '--input-format', isList ? 'list' : 'ndjson'];
+    const by = random.chance(0.2) ? random.pick(['stopped', 'killed'] as const) : undefined;
+    const disturbed = { stdin: text, by, after: random.below(3) };
+    const argv = [...command, ...input, ...flags, '--chunk-size', String(isList ? 100 : 2)];
+    const { code } = await runDisturbed({ world, service }, argv, disturbed);
+    const sent = written<Sent>(service).flat().map(idOf);
+    history.push(`${argv.join(' ')} ${by ?? ''}: exit code ${code}, ${sent.length} of ${count}`);
+    if (new Set(sent).size < sent.length) expect.fail(`sent twice: ${history.join('\n')}`);
+    maybeUnknown ||= by === 'killed';
+    if (code === 0 && !maybeUnknown && sent.length < count)
+      expect.fail(`lost: ${history.join('\n')}`);
+  }
+}
+
+it('sends each record of a growing text once, by a file and by pipes', async () => {
+  for (const seed of seeds(runs(200))) await checkGrowingText(seed);
+}, 600_000);
