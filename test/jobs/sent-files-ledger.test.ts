@@ -618,23 +618,29 @@ it.each(['a file', 'another pipe'])(
   'refuses the operators of a pipe that %s sent after the pipe was compared',
   async (other) => {
     const { service, world } = await stage();
-    const head = '{"identity":"a","profileData":{"City":"Oslo"}}\n'.repeat(200);
-    const text = head + increments(20);
+    const plain = '{"identity":"a","profileData":{"City":"Oslo"}}\n'.repeat(200);
+    const head = increments(5).replaceAll('"u', '"first') + plain;
+    const text = head + plain + increments(20);
     writeFileSync(world.path('i.ndjson'), text);
     const runJson = jsonRunner<Figures>(world);
     const named = (name: string) => ['upload', '-', '--run-name', name, '--resume'];
-    const stdin = new PassThrough();
-    stdin.write(head);
+    expect((await runJson(named('slow'), { stdin: head })).code).toBe(0);
+    const [{ length }, stdin] = [written(service), new PassThrough()];
+    stdin.write(head + plain);
     const slow = runJson([...named('slow'), '--chunk-size', '50'], { stdin });
-    await until(() => written(service).length > 0);
+    await until(() => written(service).length > length);
     const isPipe = other === 'another pipe';
-    const fast = await runJson(isPipe ? named('fast') : ['upload', 'i.ndjson'], { stdin: text });
+    const fast = await runJson(isPipe ? named('fast') : ['upload', 'i.ndjson', '--resume'], {
+      stdin: text,
+    });
     expect(fast.code).toBe(0);
     stdin.end(increments(20));
     const { code, stderr } = await slow;
     expect([code, stderr]).toEqual([8, expect.stringContaining('E-ALREADY-SENT')]);
+    // It is not left unfinished, so that the next one is compared with all that was sent.
+    expect((await runJson(named('slow'), { stdin: text })).summary.accepted).toBe(0);
     const operators = written(service).flat();
-    expect(operators.filter(({ identity }) => identity !== 'a')).toHaveLength(20);
+    expect(operators.filter(({ identity }) => identity !== 'a')).toHaveLength(25);
   },
 );
 

@@ -22,6 +22,7 @@ import { timeZone } from '../../time-zone.js';
 import { namesSearchedColumns, requireColumns, requireRecords } from './required-columns.js';
 import { setAside } from '../../files/atomic-write.js';
 import { openDuplicateProtection, type DuplicateProtection } from './duplicate-protection.js';
+import type { SentBefore } from './sent-before.js';
 import {
   openRun,
   refuseUnfinished,
@@ -235,6 +236,7 @@ async function runConnected(writing: WriteContext, mapper: WatchedMapper): Promi
       done = ledger.note(ended, inputs);
     }
     unfinished = ending.result.done && !done ? isResumable(run) : ending.result.unfinished;
+    if (!isResumed && isOvertaken(ending.result, tally, sent)) unfinished = false;
     return { ...ending.result, unfinished };
   } finally {
     await tally?.rejects.close(); // still open if the run was refused or declined
@@ -249,6 +251,18 @@ async function runConnected(writing: WriteContext, mapper: WatchedMapper): Promi
     run.close({ keep, removed });
   }
 }
+
+/**
+ * Whether another run sends what this one came to, and this one has sent nothing that must be remembered. Nothing is left
+ * of it then, so that the next one is compared anew.
+ */
+const isOvertaken = (
+  { error }: Pick<WriteResult, 'error'>,
+  { log }: Tally,
+  sent: SentBefore | undefined,
+): boolean =>
+  error?.id === 'E-ALREADY-SENT' &&
+  [...log.nonIdempotent].every((of) => sent?.line.once.includes(of));
 
 /** Returns up to where an earlier process has read everything, if it sent records that are not idempotent. */
 const readBefore = ({ context }: WriteContext, kept: ResumeState | undefined) =>
@@ -323,7 +337,7 @@ async function useOf(
   if (inputs.totalBytes === undefined) return 'startOver';
   if (await isUnchanged(writing, earlier)) return 'isVerified';
   context.messages.warn(
-    `the input has changed since run ${run}, which stopped at line ${earlier.watermark.line}: reading it from the beginning, and sending the events that were not sent; if the file was rotated, upload the former one, too`,
+    `the input has changed since run ${run}, which had not sent all of it: reading it from the beginning, and sending the events that were not sent; if the file was rotated, upload the former one, too`,
   );
   if (!earlier.intended.isEmpty)
     context.messages.warn(

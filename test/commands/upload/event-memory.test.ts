@@ -302,9 +302,7 @@ describe('what people do to a file of events', () => {
     write('app.ndjson', `{"worse":1}\n${lines(7, 8)}`);
     const { code, stderr } = await run(['upload', 'app.ndjson', ...flags]);
     expect([code, stored()]).toEqual([3, [1, 7, 8]]);
-    expect(stderr).toMatch(
-      /input has changed since run .*, which stopped at line \d+.*if the file was rotated/,
-    );
+    expect(stderr).toMatch(/has changed since run .* not sent all .* if the file was rotated/);
     const kept = readFileSync(world.path('app.ndjson.rejects.ndjson.1'), 'utf8');
     expect(kept).toBe(rejects);
   });
