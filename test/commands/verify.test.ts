@@ -684,6 +684,23 @@ describe('--settle', () => {
     expect(arrived).toMatchObject([{ ts: 1_741_604_400 }]);
   });
 
+  it('does not take both of two equal events on one line for arrived if the account has one', async () => {
+    const { service, world } = await serve();
+    const event = eventOf('u', 1, noon);
+    writeFileSync(world.path('e.json'), `[${event},${event}]`);
+    await service.fault({ times: 1, action: 'reset-after' });
+    await service.fault({ after: 1, times: 1, action: 'reset-before' });
+    const upload = ['upload', '--chunk-size', '1', '--concurrency', '1'];
+    expect((await world.run([...upload, 'e.json'])).code).toBe(6);
+    const settling = ['e.json.rejects.ndjson', '--settle', '-o', 'open.ndjson'];
+    const { code, summary } = await verified(world, settling);
+    expect([code, summary.settled]).toEqual([6, { accepted: 1, absent: 0, unknown: 1 }]);
+    expect(readFileSync(world.path('open.ndjson'), 'utf8')).toContain('of the same line');
+    expect((await world.run([...upload, 'open.ndjson', '--retry-unknown'])).code).toBe(0);
+    const all = await verified(world, ['e.json', '--all']);
+    expect([all.code, all.summary.same]).toEqual([0, 2]);
+  });
+
   it('leaves one of two equal events unknown that did not arrive, which its upload would skip', async () => {
     const { service, world } = await serve();
     writeFileSync(world.path('e.ndjson'), `${eventOf('u', 1, noon)}\n`.repeat(2));

@@ -29,9 +29,12 @@ export interface EqualEvents {
   readonly record: SentRecord;
   /** Records of the others, kept only to settle them. */
   others?: SentRecord[];
-  /** The lines of the input that report these, by rejects file. */
-  places?: Map<string, Set<string>>;
-  /** Of records to settle, the most that one rejects file has: others may report the same ones again. */
+  /** The lines of the input that report these, by rejects file, and how often it does. */
+  places?: Map<string, { readonly lines: Set<string>; count: number }>;
+  /**
+   * Of records to settle, the most lines of the input that one rejects file has: others may report the same ones again.
+   * If the account has as many, all records of the file, since a line of an input may have several.
+   */
   sent: number;
   found: number;
 }
@@ -243,7 +246,9 @@ export class SentEvents {
     const again = new Map(days.map((one) => [one.name, one.days]));
     this.#forgetNear();
     for (const event of this.all()) {
-      if (again.get(event.name)?.has(event.day)) event.found = 0;
+      if (!again.get(event.name)?.has(event.day)) continue;
+      event.found = 0;
+      if (event.places) event.sent = mostOf(event, 'lines');
     }
   }
 
@@ -261,6 +266,7 @@ export class SentEvents {
       const event = this.#days.get(dayOf(time))?.get(exactKey(near, props));
       if (event) {
         event.found += 1;
+        if (event.places && event.found === event.sent) event.sent = mostOf(event, 'count');
         this.#foundDays.add(event.day);
         return;
       }
@@ -320,7 +326,9 @@ export class SentEvents {
     const doubt =
       isOfOther || this.#aliased.has(event)
         ? 'events that the account shows under another identity of the user'
-        : this.#doubtOf(key);
+        : event.places && event.sent > mostOf(event, 'lines')
+          ? moreOfLine
+          : this.#doubtOf(key);
     return { identity, doubt, near: () => this.#near.get(near)?.shift() };
   }
 
@@ -392,20 +400,33 @@ export class SentEvents {
 function addOther(equal: EqualEvents, record: SentRecord): void {
   const { source } = record;
   const places = (equal.places ??= new Map([
-    [equal.record.source, new Set([reportedPlace(equal.record)])],
+    [equal.record.source, { lines: new Set([reportedPlace(equal.record)]), count: 1 }],
   ]));
-  const ofFile = places.get(source) ?? new Set();
-  places.set(source, ofFile.add(reportedPlace(record)));
-  equal.sent = Math.max(equal.sent, ofFile.size);
+  const ofFile = places.get(source) ?? { lines: new Set(), count: 0 };
+  ofFile.lines.add(reportedPlace(record));
+  ofFile.count += 1;
+  places.set(source, ofFile);
+  equal.sent = Math.max(equal.sent, ofFile.lines.size);
   (equal.others ??= []).push(record);
 }
+
+/** Returns the most lines of the input, or records, that one rejects file reports. */
+function mostOf({ places }: EqualEvents, what: 'lines' | 'count'): number {
+  let most = 1;
+  for (const { lines, count } of places?.values() ?? [])
+    most = Math.max(most, what === 'lines' ? lines.size : count);
+  return most;
+}
+
+const moreOfLine =
+  'equal events of the same line of the input: the account has fewer than the file, which may report one several times';
 
 /** Returns the records of equal events: first one for each line of the input that the file with most of them reports. */
 export function recordsToSettle({ record, others = [], places }: EqualEvents): SentRecord[] {
   const all = [record, ...others];
-  const [most] = [...(places ?? [])].toSorted(([, a], [, b]) => b.size - a.size);
+  const [most] = [...(places ?? [])].toSorted(([, a], [, b]) => b.lines.size - a.lines.size);
   if (!most) return all;
-  const [file, left] = [most[0], new Set(most[1])];
+  const [file, left] = [most[0], new Set(most[1].lines)];
   const first = all.filter((one) => one.source === file && left.delete(reportedPlace(one)));
   return [...new Set([...first, ...all])];
 }
