@@ -9,11 +9,12 @@ const sampleBytes = 16 * 1024 * 1024;
 
 /**
  * Detects the encoding of a file from its first 16 MiB: UTF-8, UTF-16 or windows-1252. Throws EngagectlError E-FORMAT
- * for text that is none of these, with the likely encodings, and for UTF-8 that was encoded twice.
+ * for text that is none of these, with the likely encodings, and for UTF-8 that was encoded twice. `mayGrow`: a
+ * character that is cut at the end may be one of UTF-8, whose record is held back.
  */
-export async function detectFileEncoding(source: Source): Promise<string> {
+export async function detectFileEncoding(source: Source, mayGrow: boolean): Promise<string> {
   const sample = await sampleOf(source);
-  return sample.encoding;
+  return sample.encoding(!mayGrow && sample.length < sampleBytes);
 }
 
 /** Whether the first 16 MiB of a file are UTF-8 with characters beyond ASCII. */
@@ -39,7 +40,7 @@ async function sampleOf(source: Source): Promise<EncodingSample> {
 export function detectEncoding(head: Buffer, name: string): string {
   const sample = new EncodingSample(name);
   sample.add(head);
-  return sample.encoding;
+  return sample.encoding(false);
 }
 
 /** Characters of Latin languages in windows-1252 that other single-byte encodings use for other letters, too. */
@@ -111,9 +112,13 @@ class EncodingSample {
     this.#count(text);
   }
 
-  /** Returns the encoding. A character that is cut at the end of the text may be one of UTF-8, so its record is held back. */
-  get encoding(): string {
+  /** Returns the encoding; `isWhole`: nothing follows the sample, so a character that is cut at its end is not UTF-8. */
+  encoding(isWhole: boolean): string {
     if (this.#unicode !== undefined) return this.#unicode;
+    if (isWhole && this.#rest.length > 0 && this.#badLine === undefined && !this.#hasUtf8) {
+      this.#badLine = this.#lineFeeds + 1;
+      this.#count(this.#rest);
+    }
     if (this.#badLine === undefined) {
       if (this.#sign !== '') throw this.#twiceEncoded();
       return 'utf-8';

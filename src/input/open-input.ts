@@ -75,10 +75,7 @@ export async function openInput(
   signal?.addEventListener('abort', leave, { once: true });
   try {
     const inflated = whileOpen(decompress(opened.chunks, name), () => isOpen);
-    const { window, encoding } = await openText(source, inflated, {
-      text,
-      encoding: options.encoding ?? known,
-    });
+    const { window, encoding } = await openText(source, inflated, { text, known, options });
     const named = formatFor(options, name);
     const format = named ?? (await detectFormat(window, options));
     const input = { window, csv, name, maxRecordBytes: options.maxRecordBytes };
@@ -126,21 +123,24 @@ const formatFor = ({ inputFormat, records }: InputOptions, name: string): InputF
 
 interface TextOptions {
   readonly text: TextHasher | undefined;
-  /** Default: detected. */
-  readonly encoding: string | undefined;
+  /** Encoding that was detected before. */
+  readonly known: string | undefined;
+  readonly options: Pick<InputOptions, 'encoding' | 'holdBack'>;
 }
 
 /** Decodes the bytes of a source into a window of UTF-8 text. */
 async function openText(
   source: Source,
   inflated: AsyncIterable<Buffer>,
-  { text, encoding: given }: TextOptions,
+  { text, known, options }: TextOptions,
 ) {
   const { name, size } = source;
   const { head, all } = await peekBytes(inflated, 4);
   refuseOtherFiles(head, name);
-  const encoding =
-    given ?? (size === undefined ? detectEncoding(head, name) : await detectFileEncoding(source));
+  const mayGrow = options.holdBack !== undefined;
+  const detect = async () =>
+    size === undefined ? detectEncoding(head, name) : detectFileEncoding(source, mayGrow);
+  const encoding = options.encoding ?? known ?? (await detect());
   const decoded = decodeText(all, name, encoding);
   const window = new TextBuffer(text ? text.pass(decoded) : decoded);
   await window.grow(); // throws if the source cannot be read at all

@@ -128,6 +128,16 @@ describe('an input that ends in the middle of a record', () => {
     },
   );
 
+  it('sends the last record with --final, if its only letter beyond ASCII is one of windows-1252', async () => {
+    const { world, run, identities } = await stage();
+    writeFileSync(world.path('in.csv'), Buffer.from('identity\nanna\njos\xe9', 'latin1'));
+    const demerge = ['demerge', 'in.csv', '--yes', '--resume'];
+    expect(await run(demerge)).toMatchObject({ code: 9, summary: { accepted: 1, heldBack: 1 } });
+    const last = await run([...demerge, '--final']);
+    expect(last, last.stderr).toMatchObject({ code: 0, summary: { accepted: 1, resumed: 1 } });
+    expect(identities()).toEqual(['anna', 'josé']);
+  });
+
   it('names the line, and what to type', async () => {
     const { world } = await stage();
     writeFileSync(world.path('log.ndjson'), `${events(2)}{"identity":"u`);
