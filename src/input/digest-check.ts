@@ -91,15 +91,19 @@ export function readHeadOf({ text }: OpenInput): Awaited<ReturnType<typeof headO
   return { bytes, digest: text?.hashOf(bytes) ?? '', head: text?.headOf(bytes) ?? '' };
 }
 
-/** Whether a pipe starts with the same bytes as a text that was read to its end. With `isBeingRead`, it is not read here. */
+/**
+ * Whether a pipe starts with the same bytes as a text that was read to its end. With `isBeingRead`, it is not read here;
+ * then `ifUnread` is returned if too little of it was read to tell.
+ */
 export async function startsWith(
   { window, text }: OpenInput,
   { offset, ended }: TextDigest,
-  isBeingRead: boolean,
+  { isBeingRead, ifUnread }: { readonly isBeingRead: boolean; readonly ifUnread: boolean },
 ): Promise<boolean> {
   const bytes = Math.min(offset, headBytes);
   if (!isBeingRead) while (text!.length < bytes && !window.ended) await window.grow();
-  return text!.length >= bytes && text!.headOf(bytes) === ended?.head;
+  if (text!.length < bytes) return ifUnread && !window.ended;
+  return text!.headOf(bytes) === ended?.head;
 }
 
 /** Returns the pipe positioned at `start`, to which its text was skipped. */

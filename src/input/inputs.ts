@@ -62,8 +62,11 @@ export interface Inputs {
    * process read. Throws E-INPUT-CHANGED if it differs.
    */
   skipPipe(from: Position | undefined, digest: TextDigest): Promise<void>;
-  /** Whether a pipe starts like a text; only the first bytes of a long text are compared, or what was read so far. */
-  startsLike(text: TextDigest): Promise<boolean>;
+  /**
+   * Whether a pipe starts like a text; only the first bytes of a long text are compared. While the pipe is being read,
+   * `ifUnread` (default: false) is returned if too little of it was read to tell.
+   */
+  startsLike(text: TextDigest, ifUnread?: boolean): Promise<boolean>;
   /** Finds the text that the input equals or starts with. Reads the input, so it must not be a pipe. */
   match(input: number, texts: KnownTexts): Promise<MatchedText | undefined>;
   /** Returns what differs once a file is changed or replaced, for each input; see SourceList. */
@@ -246,8 +249,9 @@ class SequentialInputs implements Inputs {
     this.#pipeStart = from;
   }
 
-  async startsLike(text: TextDigest): Promise<boolean> {
-    return startsWith(this.#checked.open.get(0)!, text, this.#current !== undefined);
+  async startsLike(text: TextDigest, ifUnread = false): Promise<boolean> {
+    const isBeingRead = this.#current !== undefined;
+    return startsWith(this.#checked.open.get(0)!, text, { isBeingRead, ifUnread });
   }
 
   async verify(

@@ -615,6 +615,32 @@ it('skips all that a file or another pipe sent since the last run of a pipe', as
 });
 
 it.each(['a file', 'another pipe'])(
+  'refuses a pipe that %s overtook, and of which less was read than what is compared',
+  async (other) => {
+    const { service, world } = await stage();
+    const head = '{"identity":"a","profileData":{"City":"Oslo"}}\n'.repeat(20);
+    const [few, others] = [increments(20), increments(200).slice(increments(20).length)];
+    const text = head + few + others;
+    writeFileSync(world.path('i.ndjson'), text);
+    const runJson = jsonRunner<Figures>(world);
+    const named = (name: string) => ['upload', '-', '--run-name', name, '--resume'];
+    const stdin = new PassThrough();
+    stdin.write(head);
+    const slow = runJson([...named('slow'), '--chunk-size', '10'], { stdin });
+    await until(() => written(service).length > 0);
+    const isPipe = other === 'another pipe';
+    const fast = await runJson(isPipe ? named('fast') : ['upload', 'i.ndjson'], { stdin: text });
+    expect(fast.code).toBe(0);
+    stdin.write(few);
+    setTimeout(() => stdin.end(others), 1000);
+    const { code, stderr } = await slow;
+    expect([code, stderr]).toEqual([8, expect.stringContaining('E-ALREADY-SENT')]);
+    const operators = written(service).flat();
+    expect(operators.filter(({ identity }) => identity !== 'a')).toHaveLength(200);
+  },
+);
+
+it.each(['a file', 'another pipe'])(
   'refuses the operators of a pipe that %s sent after the pipe was compared',
   async (other) => {
     const { service, world } = await stage();

@@ -260,8 +260,8 @@ export class DuplicateProtection {
     const [name = ''] = this.#names(inputs);
     if (await pipedBefore(inputs, { lines: this.#lines, name })) return;
     const sent = await pipedBefore(inputs, { lines: this.#otherwiseSent, name });
-    const started = sent ?? (await findStartedPipe(inputs, this.#startedOtherwise('other'), name));
-    if (started) throw this.#otherOptions({ ...started, name });
+    const same = sent ?? (await findStartedPipe(inputs, this.#startedOtherwise('other'), { name }));
+    if (same) throw this.#otherOptions({ ...same, name });
   }
 
   #isOtherwiseSent(line: LedgerEntry): boolean {
@@ -418,7 +418,7 @@ export class DuplicateProtection {
   async #startedInput(inputs: Inputs) {
     const { pipe } = this.#place;
     if (inputs.totalBytes !== undefined) return findStartedInput(inputs, this.#rivals());
-    return pipe === undefined ? undefined : findStartedPipe(inputs, this.#rivals(), pipe);
+    return pipe === undefined ? undefined : findStartedPipe(inputs, this.#rivals(), { name: pipe });
   }
 
   /**
@@ -495,7 +495,7 @@ export class DuplicateProtection {
     if (error) throw error;
   }
 
-  /** The same for a pipe, if it was compared with the ledger at its start. */
+  /** The same for a pipe, if it was compared with the ledger at its start, also if too little of it was read to tell. */
   async #refusePipedMeanwhile(
     inputs: Inputs,
     { lines, known }: { lines: readonly LedgerEntry[]; known: ReadonlySet<string> },
@@ -503,10 +503,10 @@ export class DuplicateProtection {
     const { pipe, resume, again, context } = this.#place;
     if (pipe === undefined || !resume || again) return this.#refuseRivals(inputs, true);
     const rivals = this.#rivals().filter(({ run }) => !known.has(run));
-    const started = await findStartedPipe(inputs, rivals, pipe);
+    const started = await findStartedPipe(inputs, rivals, { name: pipe, ifUnread: true });
     if (started) throw startedError(started, context.words, { isReadable: true });
     const ours = lines.filter((line) => this.#doesHarm(line) && this.#overlaps(line));
-    const sent = await pipedBefore(inputs, { lines: ours, name: pipe });
+    const sent = await pipedBefore(inputs, { lines: ours, name: pipe, ifUnread: true });
     if (sent) throw alreadySent({ name: pipe, isWhole: false, ...sent }, context.words);
   }
 

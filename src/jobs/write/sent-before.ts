@@ -104,6 +104,12 @@ function isWholeRun([{ sources }, texts]: [LedgerEntry, string[]]): boolean {
   return sentTexts.toSorted().join() === texts.toSorted().join();
 }
 
+interface PipeQuery {
+  readonly name: string;
+  /** Whether a pipe matches that is being read, if too little of it was read to tell. */
+  readonly ifUnread?: boolean;
+}
+
 /**
  * Matches a pipe with a text that it starts with, reading only as far as that text was read: the longest one that was sent
  * since the last run of its name, which may have been sent from a file, or by a pipe with another name. A text shorter
@@ -111,12 +117,12 @@ function isWholeRun([{ sources }, texts]: [LedgerEntry, string[]]): boolean {
  */
 export async function pipedBefore(
   inputs: Inputs,
-  { lines, name }: { readonly lines: readonly LedgerEntry[]; readonly name: string },
+  { lines, name, ifUnread }: PipeQuery & { readonly lines: readonly LedgerEntry[] },
 ): Promise<SentBefore | undefined> {
   const found: { readonly line: LedgerEntry; readonly source: LedgerSource }[] = [];
   for (const line of lines.toReversed()) {
     for (const source of line.sources) {
-      if (source.records > 0 && (await inputs.startsLike(textOf(source))))
+      if (source.records > 0 && (await inputs.startsLike(textOf(source), ifUnread)))
         found.push({ line, source });
     }
   }
@@ -256,11 +262,11 @@ export async function findStartedInput(
 export async function findStartedPipe(
   inputs: Inputs,
   starts: readonly LedgerStart[],
-  name: string,
+  { name, ifUnread }: PipeQuery,
 ): Promise<StartedInput | undefined> {
   for (const start of starts) {
     for (const source of start.sources) {
-      if (source.bytes > 0 && (await inputs.startsLike(beginningOf(source))))
+      if (source.bytes > 0 && (await inputs.startsLike(beginningOf(source), ifUnread)))
         return { name, start };
     }
   }
