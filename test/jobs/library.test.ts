@@ -365,6 +365,8 @@ describe('look-ups', () => {
 
 it.each([
   [{ dryRun: true }, 'dryRun is not an option'],
+  [{ 'dry-run': true }, 'dry-run is not an option'],
+  [{ '--check': true }, '--check is not an option'],
   [{ check: true }, 'check is not an option'],
   [{ rehearsal: true }, "rehearsal must be 'check' or 'dryRun', found true"],
   [{ rehearsal: 'dry-run' }, 'found "dry-run"'],

@@ -128,7 +128,9 @@ function refuseNumbers(options: object): void {
  */
 function refuseUnknownRehearsal(options: WriteOptions): void {
   const { rehearsal } = options;
-  const flag = ['check', 'dryRun', 'preview'].find((name) => Reflect.get(options, name));
+  const flag = Object.keys(options).find(
+    (name) => /^-*(?:check|dry[-_]?run|preview)$/i.test(name) && Reflect.get(options, name),
+  );
   const isKnown = [undefined, 'check', 'dryRun'].includes(rehearsal);
   if (flag === undefined && isKnown) return;
   throw new EngagectlError(

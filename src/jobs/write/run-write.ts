@@ -22,7 +22,7 @@ import { timeZone } from '../../time-zone.js';
 import { namesSearchedColumns, requireColumns, requireRecords } from './required-columns.js';
 import { setAside } from '../../files/atomic-write.js';
 import { openDuplicateProtection, type DuplicateProtection } from './duplicate-protection.js';
-import type { SentBefore } from './sent-before.js';
+import { isOvertaken } from './sent-before.js';
 import {
   openRun,
   refuseUnfinished,
@@ -245,24 +245,10 @@ async function runConnected(writing: WriteContext, mapper: WatchedMapper): Promi
     await touched?.close();
     const keep = unfinished ?? (!done && isResumable(run));
     if (tally && !done && !keep) ledger?.withdraw(tally);
-    const removed = () => {
-      if (!isLeased(writing.context)) tally?.rejects.sort();
-    };
-    run.close({ keep, removed });
+    const sort = () => tally?.rejects.sort();
+    run.close({ keep, ...(!isLeased(writing.context) && { removed: sort }) });
   }
 }
-
-/**
- * Whether another run sends what this one came to, and this one has sent nothing that must be remembered. Nothing is left
- * of it then, so that the next one is compared anew.
- */
-const isOvertaken = (
-  { error }: Pick<WriteResult, 'error'>,
-  { log }: Tally,
-  sent: SentBefore | undefined,
-): boolean =>
-  error?.id === 'E-ALREADY-SENT' &&
-  [...log.nonIdempotent].every((of) => sent?.line.once.includes(of));
 
 /** Returns up to where an earlier process has read everything, if it sent records that are not idempotent. */
 const readBefore = ({ context }: WriteContext, kept: ResumeState | undefined) =>

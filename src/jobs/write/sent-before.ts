@@ -10,6 +10,8 @@ import type {
   LedgerStart,
 } from '../run/sent-files-ledger.js';
 import type { Wording } from '../job-context.js';
+import type { WriteResult } from '../job-results.js';
+import type { Tally } from '../../bulk/outcomes/tally.js';
 import type { WriteEntry } from '../../bulk/outcomes/journal-entries.js';
 import type { Position, TextDigest } from '../../input/row-block.js';
 
@@ -416,6 +418,18 @@ export function alreadySent(
     },
   );
 }
+
+/**
+ * Whether another run sends what this one came to, and this one has sent nothing that must be remembered. Nothing is left
+ * of it then, so that the next one is compared anew.
+ */
+export const isOvertaken = (
+  { error }: Pick<WriteResult, 'error'>,
+  { log }: Tally,
+  sent: SentBefore | undefined,
+): boolean =>
+  error?.id === 'E-ALREADY-SENT' &&
+  [...log.nonIdempotent].every((of) => sent?.line.once.includes(of));
 
 /** Builds the error for a sent input after a new one: a run can only start after sent inputs. */
 const sentLate = ({ name, line: { run, finished } }: SentInput, { option }: Wording) =>
