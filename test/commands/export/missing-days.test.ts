@@ -356,7 +356,9 @@ describe('D fourteen days of a cron job', () => {
     const charged = ['export-events', '--event', 'Charged', '--no-event-summaries'];
     const range = [...charged, '--from', '10d', '--to', 'yesterday'];
     const file = ['-o', 'charged/{day}.ndjson.gz'];
-    const nightly = [...range, ...file, '--missing', '--refresh', '2d', '--resume', '--json', once];
+    // One day at a time, so that it is the same one that is complete when the service goes down.
+    const how = ['--missing', '--refresh', '2d', '--resume', '--json', once, '--concurrency', '1'];
+    const nightly = [...range, ...file, ...how];
     const nights: string[] = [];
     for (let night = 1; night <= 14; night += 1) {
       now += dayMs;
