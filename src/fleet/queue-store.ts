@@ -74,12 +74,6 @@ export async function openQueueStore(
   const shared = { connection, prefix: namespace } as QueueOptions & WorkerOptions;
   const open = new Set<Queue | Worker>();
   captureWarnings(onWarning);
-  const queueOf = (name: string): Queue => {
-    const queue = new bullmq.Queue(name, shared, factory);
-    queue.on('error', onUnavailable); // requests report errors themselves, unless they wait for the store
-    open.add(queue);
-    return queue;
-  };
   return {
     kind: isRedis ? 'Redis' : 'PostgreSQL',
     displayUrl,
@@ -93,7 +87,12 @@ export async function openQueueStore(
         throw error;
       }
     },
-    queue: queueOf,
+    queue: (name) => {
+      const queue = new bullmq.Queue(name, shared, factory);
+      queue.on('error', onUnavailable); // requests report errors themselves, unless they wait for the store
+      open.add(queue);
+      return queue;
+    },
     worker: (name, work, settings) => {
       const LeasingWorker = leasingWorker(bullmq.Worker, settings);
       const made = new LeasingWorker(

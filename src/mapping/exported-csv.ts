@@ -72,10 +72,13 @@ export class ExportedRecords {
   failure: string | undefined;
   readonly #root = noPlace();
   readonly #names: readonly string[];
+  /** Columns of flags. */
+  readonly #flags = new Set<number>();
 
   constructor(columns: readonly string[]) {
     this.#names = columns;
     for (const [index, name] of columns.entries()) {
+      if (flagColumn.test(name)) this.#flags.add(index);
       let place = this.#root;
       for (const part of pathOf(name)) {
         const next = place.members.get(part) ?? noPlace();
@@ -98,7 +101,8 @@ export class ExportedRecords {
   /** Returns the record whose values are these JSON texts by column; undefined: none. */
   of(value: (column: number) => string | undefined): string {
     this.failure = undefined;
-    const valueOf = (column: number) => this.#checked(value(column), this.#names[column]!);
+    const valueOf = (column: number) =>
+      this.#flags.has(column) ? this.#flag(value(column), this.#names[column]!) : value(column);
     const parts = [...this.#root.members].flatMap(([name, place]) => {
       const isData = name === 'profileData' || name === 'event_props';
       const text = textOf(place, valueOf) ?? (isData ? '{}' : undefined);
@@ -107,8 +111,8 @@ export class ExportedRecords {
     return `{${parts.join(',')}}`;
   }
 
-  #checked(text: string | undefined, name: string): string | undefined {
-    if (text === undefined || !flagColumn.test(name)) return text;
+  #flag(text: string | undefined, name: string): string | undefined {
+    if (text === undefined) return undefined;
     const value = String(JSON.parse(text));
     const flag = booleanOf(value);
     if (flag === undefined) this.failure ??= `${name}: ${quoteValue(value)} ${noBoolean}`;

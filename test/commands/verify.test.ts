@@ -684,36 +684,32 @@ describe('--settle', () => {
     expect(arrived).toMatchObject([{ ts: 1_741_604_400 }]);
   });
 
-  it('does not take both of two equal events on one line for arrived if the account has one', async () => {
+  it.each([
+    {
+      what: 'does not take both of two equal events on one line for arrived if the account has one',
+      name: 'e.json',
+      textOf: (event: string) => `[${event},${event}]`,
+      why: 'of the same line',
+    },
+    {
+      what: 'leaves one of two equal events unknown that did not arrive, which its upload would skip',
+      name: 'e.ndjson',
+      textOf: (event: string) => `${event}\n`.repeat(2),
+      why: '--retry-unknown',
+    },
+  ])('$what', async ({ name, textOf, why }) => {
     const { service, world } = await serve();
-    const event = eventOf('u', 1, noon);
-    writeFileSync(world.path('e.json'), `[${event},${event}]`);
+    writeFileSync(world.path(name), textOf(eventOf('u', 1, noon)));
     await service.fault({ times: 1, action: 'reset-after' });
     await service.fault({ after: 1, times: 1, action: 'reset-before' });
     const upload = ['upload', '--chunk-size', '1', '--concurrency', '1'];
-    expect((await world.run([...upload, 'e.json'])).code).toBe(6);
-    const settling = ['e.json.rejects.ndjson', '--settle', '-o', 'open.ndjson'];
+    expect((await world.run([...upload, name])).code).toBe(6);
+    const settling = [`${name}.rejects.ndjson`, '--settle', '-o', 'open.ndjson'];
     const { code, summary } = await verified(world, settling);
     expect([code, summary.settled]).toEqual([6, { accepted: 1, absent: 0, unknown: 1 }]);
-    expect(readFileSync(world.path('open.ndjson'), 'utf8')).toContain('of the same line');
+    expect(readFileSync(world.path('open.ndjson'), 'utf8')).toContain(why);
     expect((await world.run([...upload, 'open.ndjson', '--retry-unknown'])).code).toBe(0);
-    const all = await verified(world, ['e.json', '--all']);
-    expect([all.code, all.summary.same]).toEqual([0, 2]);
-  });
-
-  it('leaves one of two equal events unknown that did not arrive, which its upload would skip', async () => {
-    const { service, world } = await serve();
-    writeFileSync(world.path('e.ndjson'), `${eventOf('u', 1, noon)}\n`.repeat(2));
-    await service.fault({ times: 1, action: 'reset-after' });
-    await service.fault({ after: 1, times: 1, action: 'reset-before' });
-    const upload = ['upload', '--chunk-size', '1', '--concurrency', '1'];
-    expect((await world.run([...upload, 'e.ndjson'])).code).toBe(6);
-    const settling = ['e.ndjson.rejects.ndjson', '--settle', '-o', 'open.ndjson'];
-    const { code, summary } = await verified(world, settling);
-    expect([code, summary.settled]).toEqual([6, { accepted: 1, absent: 0, unknown: 1 }]);
-    expect(readFileSync(world.path('open.ndjson'), 'utf8')).toContain('--retry-unknown');
-    expect((await world.run([...upload, 'open.ndjson', '--retry-unknown'])).code).toBe(0);
-    const all = await verified(world, ['e.ndjson', '--all']);
+    const all = await verified(world, [name, '--all']);
     expect([all.code, all.summary.same]).toEqual([0, 2]);
   });
 

@@ -1,18 +1,10 @@
-import {
-  cpSync,
-  existsSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
 import { randomOf, seeds, type Random } from '../chaos/random.js';
+import { runOrKill } from '../support/killed-run.js';
 import { runs } from '../support/property-runs.js';
 import { serve, written } from '../support/serve.js';
-import { until } from '../support/until.js';
 import type { World } from '../support/test-environment.js';
 
 // Many runs over files that grow, are copied, renamed and listed in any order. Some runs stop early or are killed.
@@ -220,28 +212,15 @@ const disturbances = {
 } as const;
 type Disturbance = keyof typeof disturbances;
 
-type Service = Awaited<ReturnType<typeof serve>>['service'];
-
-/** Runs a command. What a killed one has on disk is its state from when it waited for an answer. */
+/** Runs a command, one request of which is disturbed. */
 async function runDisturbed(
-  { world, service }: { readonly world: World; readonly service: Service },
+  served: Awaited<ReturnType<typeof serve>>,
   argv: readonly string[],
   { stdin, by, after }: { stdin: string; by: Disturbance | undefined; after: number },
 ) {
-  service.clearFaults();
-  if (by) await service.fault({ after, ...disturbances[by] });
-  const isHit = () => service.requests().some(({ fault, ms }) => fault !== null && ms === null);
-  let isOver = false;
-  const running = world.run([...argv, '--json'], { stdin }).finally(() => (isOver = true));
-  if (by === 'killed') await until(() => isOver || isHit());
-  const isKilled = by === 'killed' && !isOver && existsSync(world.stateDir);
-  if (isKilled) cpSync(world.stateDir, world.path('killed'), { recursive: true });
-  const result = await running;
-  if (isKilled) {
-    rmSync(world.stateDir, { recursive: true });
-    renameSync(world.path('killed'), world.stateDir);
-  }
-  return result;
+  served.service.clearFaults();
+  if (by) await served.service.fault({ after, ...disturbances[by] });
+  return runOrKill(served, [...argv, '--json'], { stdin, kill: by === 'killed' });
 }
 
 /** Records that a rejects file lists, or has listed. */

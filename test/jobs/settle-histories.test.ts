@@ -1,9 +1,9 @@
-import { cpSync, existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { randomOf, seeds, type Random } from '../chaos/random.js';
+import { runOrKill } from '../support/killed-run.js';
 import { runs } from '../support/property-runs.js';
 import { serve } from '../support/serve.js';
-import { until } from '../support/until.js';
 
 // Records whose outcome is unknown are looked up, sent from what `verify --settle` wrote, and looked up again, in any order.
 // No record arrives more often than its file has it, and at last each has arrived. ENGAGECTL_SEED=<seed> starts with that one.
@@ -212,26 +212,16 @@ class Scene {
     return (await this.#run(argv, { by, stdin })).code;
   }
 
-  /** Runs a command. What a killed one has on disk is its state from when it waited for an answer. */
   async #run(
     argv: readonly string[],
     { by, stdin = '' }: { by?: Disturbance | undefined; stdin?: string },
   ): Promise<{ readonly code: number; readonly isKilled: boolean }> {
-    const { stateDir } = this.#world;
     this.#service.clearFaults();
     if (by) await this.#disturb(by);
-    const isHit = () =>
-      this.#service.requests().some(({ fault, ms }) => fault !== null && ms === null);
-    let isOver = false;
-    const running = this.#world.run([...argv, '--json'], { stdin }).finally(() => (isOver = true));
-    if (by?.startsWith('killed')) await until(() => isOver || isHit());
-    const isKilled = by?.startsWith('killed') === true && !isOver && existsSync(stateDir);
-    if (isKilled) cpSync(stateDir, this.#world.path('killed'), { recursive: true });
-    const { code, stdout, stderr } = await running;
-    if (isKilled) {
-      rmSync(stateDir, { recursive: true });
-      renameSync(this.#world.path('killed'), stateDir);
-    }
+    const served = { world: this.#world, service: this.#service };
+    const kill = by?.startsWith('killed') === true;
+    const ended = await runOrKill(served, [...argv, '--json'], { stdin, kill });
+    const { code, stdout, stderr, isKilled } = ended;
     const settled = /"settled":\{[^}]*\}/.exec(stdout)?.[0] ?? '';
     this.#history.push(`${argv.join(' ')} ${by ?? ''}: exit code ${code} ${settled}`);
     this.#check(code, stderr);

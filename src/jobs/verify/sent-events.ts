@@ -32,8 +32,9 @@ export interface EqualEvents {
   /** The lines of the input that report these, by rejects file, and how often it does. */
   places?: Map<string, { readonly lines: Set<string>; count: number }>;
   /**
-   * Of records to settle, the most lines of the input that one rejects file has: others may report the same ones again.
-   * If the account has as many, all records of the file, since a line of an input may have several.
+   * Of records to settle: how many lines of the input are in the rejects file that reports most of them. The other files
+   * may report the same ones. Once the account has as many events: how many records that file reports, since one line of
+   * an input may have several.
    */
   sent: number;
   found: number;
@@ -51,7 +52,7 @@ type Unfindable = string;
 /** Keys that identify an event. */
 interface EventKey {
   readonly name: string;
-  readonly identity: string;
+  readonly user: Identifier;
   readonly day: Day;
   /** Local time in seconds. */
   readonly time: number;
@@ -116,7 +117,6 @@ export class SentEvents {
   readonly #shiftedDays = new Set<Day>();
   /** The latter, each by its time and its key without the hour. */
   readonly #shiftedEvents = new Set<string>();
-
   /** Events for which the service sent some of other days, or whose day cannot be read. */
   readonly #distrusted = new Set<string>();
 
@@ -234,7 +234,7 @@ export class SentEvents {
   /** Whether an event to settle was not found at any hour. */
   #isOpen({ record, found, sent }: EqualEvents): boolean {
     if (record.row === undefined || found >= sent) return false;
-    return !this.#isShifted(this.#keyOf(sentMembers(record)) as EventKey);
+    return !this.#isShifted(this.#keyOfEvent(record));
   }
 
   #isShifted({ time, shifted }: EventKey): boolean {
@@ -294,16 +294,14 @@ export class SentEvents {
   *withOtherUsers(): Generator<{ readonly identifier: Identifier; readonly origin: EqualEvents }> {
     for (const event of this.all()) {
       if (event.record.row === undefined || event.found >= event.sent) continue;
-      const members = sentMembers(event.record);
-      const identifier = userOf(members);
-      const others = this.#othersOf(this.#keyOf(members) as EventKey);
-      if (identifier && others.size > 0) yield { identifier, origin: event };
+      const key = this.#keyOfEvent(event.record);
+      if (this.#othersOf(key).size > 0) yield { identifier: key.user, origin: event };
     }
   }
 
   /** Compares these other users with the profile of the user, as JSON text: the service may show one of its identities. */
   compareUsers(event: EqualEvents, profile: string): void {
-    const others = this.#othersOf(this.#keyOf(sentMembers(event.record)) as EventKey);
+    const others = this.#othersOf(this.#keyOfEvent(event.record));
     const isAlias = usersOf(parseLossless(profile)).some((user) => others.has(user));
     if (isAlias) this.#aliased.add(event);
   }
@@ -319,8 +317,9 @@ export class SentEvents {
     /** Why an event that was not found may have arrived all the same. */
     readonly doubt: string | undefined;
   } {
-    const key = this.#keyOf(sentMembers(event.record)) as EventKey;
-    const { identity, near } = key;
+    const key = this.#keyOfEvent(event.record);
+    const { user, near } = key;
+    const identity = user.value;
     const isCut = this.#otherUsersHeld > mostNear.characters;
     const isOfOther = isCut || this.#othersOf(key).has(identityText(identity));
     const doubt =
@@ -358,6 +357,10 @@ export class SentEvents {
       : undefined;
   }
 
+  /** Returns the key of an event in memory, which has one. */
+  readonly #keyOfEvent = (record: SentRecord): EventKey =>
+    this.#keyOf(sentMembers(record)) as EventKey;
+
   #keyOf(members: SentMembers): EventKey | Unfindable {
     const user = userOf(members);
     const [name, ts, props = none] = ['evtName', 'ts', 'evtData'].map((one) => members.get(one));
@@ -371,7 +374,7 @@ export class SentEvents {
     const ofAnyUser = () => anyUserKey(name, local, props);
     const time = secondsOf(local);
     const exact = exactKey(near, props);
-    return { name, identity: user.value, day, time, near, exact, shifted, ofAnyUser };
+    return { name, user, day, time, near, exact, shifted, ofAnyUser };
   }
 
   #keepNear(near: string, props: LosslessJson): void {

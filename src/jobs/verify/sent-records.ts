@@ -14,8 +14,8 @@ export interface SentRecord {
 }
 
 /**
- * The line of the input that a line of a rejects file reports. A file that was settled together with its copies may
- * report a line several times; it is one record.
+ * Returns the place in the input of a record that a rejects file reports. If a rejects file was settled together with its
+ * copies, the output reports the same place several times.
  */
 export function reportedPlace({ row = 'null', source, line }: SentRecord): string {
   const reported = Object(JSON.parse(row)) as Record<string, unknown>;
