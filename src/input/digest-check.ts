@@ -1,6 +1,7 @@
 import { inputChangedError, TextHasher, headBytes } from './text-digest.js';
 import { decodeText } from './encoding.js';
 import { decompress } from './decompress.js';
+import { CR, LF } from './record-splitter.js';
 import { JsonArraySplitter } from './json-array-splitter.js';
 import type { InputOptions } from './input-format.js';
 import type { TextDigest, Position } from './row-block.js';
@@ -120,6 +121,8 @@ export interface MatchedText {
   readonly text: TextDigest;
   /** Whether the input ends with it. */
   readonly isWhole: boolean;
+  /** Whether the input goes on in the last line of the text, which had no line end. */
+  readonly extendsLine: boolean;
 }
 
 /** Index of texts that other runs read to their ends; there may be many thousands. */
@@ -199,6 +202,8 @@ class PrefixSearch {
   #ends: readonly number[];
   #passed = 0;
   #longest: TextDigest | undefined;
+  /** The first bytes behind it. */
+  #more = Buffer.alloc(0);
 
   constructor(known: KnownTexts) {
     this.#known = known;
@@ -207,11 +212,16 @@ class PrefixSearch {
 
   get found(): MatchedText | undefined {
     const text = this.#longest;
-    return text && { text, isWhole: this.#read.length === text.offset };
+    if (!text) return undefined;
+    const isWhole = this.#read.length === text.offset;
+    const [first, second] = this.#more;
+    const hasLineEnd = first === LF || (first === CR && second === LF);
+    return { text, isWhole, extendsLine: text.endsInLine && !isWhole && !hasLineEnd };
   }
 
   /** Adds text; false when more text cannot change the result. */
   add(chunk: Buffer): boolean {
+    if (this.found?.isWhole === true) this.#more = Buffer.from(chunk.subarray(0, 2));
     let rest = this.#pass(chunk);
     const head = headBytes - this.#read.length;
     if (head > 0 && rest.length >= head) {
@@ -232,7 +242,8 @@ class PrefixSearch {
       if (left > rest.length) break;
       this.#read.add(rest.subarray(0, left));
       rest = rest.subarray(left);
-      this.#longest = this.#known.find(this.#read) ?? this.#longest;
+      const found = this.#known.find(this.#read);
+      if (found) [this.#longest, this.#more] = [found, Buffer.from(rest.subarray(0, 2))];
     }
     return rest;
   }

@@ -120,8 +120,10 @@ export async function* splitBlocks(input: SplitInput): AsyncGenerator<RowBlock> 
     const all = cutter.cut(text, line, window.ended, holdBack);
     const cut = input.skipsEmptyRows ? withoutEmptyRows(all, cutter) : all;
     emptyRows += all.count - cut.count + all.parseErrors.length - cut.parseErrors.length;
-    line = cut.line;
     window.drop(cut.used);
+    // A last line without a line end goes on, if text is appended.
+    const isLineOpen = window.endsInLine && window.bytes.length === 0 && cut.used > 0;
+    line = isLineOpen && cutter.state === undefined ? cut.line - 1 : cut.line;
     if (cut.count > 0 || cut.parseErrors.length > 0) {
       const bytes = text.subarray(0, cut.used);
       const records = rejectHeaders(bytes, cut, cutter);

@@ -11,7 +11,7 @@ const digestOf = (text: string): TextDigest => {
   read.add(Buffer.from(text));
   const { length: offset, hash, head } = read;
   const end = { input: 0, offset, line: 1, ordinal: 0 };
-  return { input: 0, offset, hash, endsInLine: false, ended: { end, head } };
+  return { input: 0, offset, hash, endsInLine: true, ended: { end, head } };
 };
 
 const sourceOf = (text: string, step: number) => ({
@@ -29,10 +29,13 @@ const sourceOf = (text: string, step: number) => ({
 
 /** Texts that begin alike, around the length of their heads too. */
 const text = fc
-  .tuple(fc.constantFrom('a', 'b', 'ab'), fc.oneof(fc.nat(12), fc.nat(9000), fc.constant(4096)))
+  .tuple(
+    fc.constantFrom('a', 'b', 'ab', 'a\n'),
+    fc.oneof(fc.nat(12), fc.nat(9000), fc.constant(4096)),
+  )
   .map(([pattern, length]) => pattern.repeat(length).slice(0, length));
 
-it('finds the longest known text at the start of an input, and whether more follows', async () => {
+it('finds the longest known text at the start of an input, and whether its last line goes on', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(text, { maxLength: 12 }),
@@ -55,6 +58,9 @@ it('finds the longest known text at the start of an input, and whether more foll
         expect(found?.isWhole).toBe(
           longest === undefined ? undefined : longest.length === input.length,
         );
+        const next = input.slice(longest?.length)[0];
+        const extendsLine = next !== undefined && next !== '\n';
+        expect(found?.extendsLine).toBe(longest === undefined ? undefined : extendsLine);
       },
     ),
     { numRuns: 300 },

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { createGzip } from 'node:zlib';
+import * as fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openInputs } from '../../src/input/inputs.js';
 import type { InputOptions } from '../../src/input/input-format.js';
@@ -167,5 +168,50 @@ describe('memory', () => {
       lines: blocks.flatMap(({ lines }) => [...lines]),
       parseErrors: blocks.flatMap(({ parseErrors }) => parseErrors.map(({ line }) => line)),
     };
+  }
+});
+
+describe('text appended to an input whose last line had no line end', () => {
+  const lines = fc.array(fc.constantFrom('a,b', 'c', '', ' ', '"d\ne",f', '1', '{"g":1}', 'h,"i'));
+  const lineEnd = fc.constantFrom('\n', '\r\n');
+
+  it('has the records and lines that it has in the whole text', async () => {
+    const formats = fc.constantFrom('csv' as const, 'list' as const, 'ndjson' as const);
+    await fc.assert(
+      fc.asyncProperty(formats, lines, lines, lineEnd, async (inputFormat, first, more, end) => {
+        const before = ['x,y', ...first, 'k,l'].join(end);
+        await writeFile(join(cwd, 'x'), before);
+        const read = await readFrom(inputFormat);
+        fc.pre(read.error === undefined);
+        await writeFile(join(cwd, 'x'), `${before}${end}${more.join(end)}`);
+        const rest = await readFrom(inputFormat, read.end);
+        const whole = await readFrom(inputFormat);
+        expect([...read.records, ...rest.records]).toEqual(whole.records);
+        expect(rest.error).toEqual(whole.error);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  /** Returns lines and texts of all records, what ended the input early, and the end. */
+  async function readFrom(inputFormat: InputFormat, from?: RowBlock['end']) {
+    const inputs = await openInputs(
+      { files: ['x'], inputFormat, maxRecordBytes, listColumn: 'x' },
+      { stdin, cwd, signal },
+    );
+    const records: unknown[] = [];
+    let end = from;
+    let error: unknown;
+    try {
+      for await (const block of inputs.blocks(from)) {
+        const failures = block.parseErrors.map(({ line, raw }) => ({ line, text: raw.toString() }));
+        const all = [...rowsOf(block).map(({ line, text }) => ({ line, text })), ...failures];
+        records.push(...all.toSorted((a, b) => a.line - b.line));
+        ({ end } = block);
+      }
+    } catch (failure) {
+      error = String(failure);
+    }
+    return { records, error, end };
   }
 });

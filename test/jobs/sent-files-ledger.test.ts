@@ -1385,6 +1385,40 @@ describe('D a growing log', () => {
     expect(written(service).flat()).toHaveLength(6);
   });
 
+  it.each([
+    ['demerges', 'ids.txt', ['demerge', '--yes'], 'ann\nbob', ['\ndan\n', '\r\ncid'], 1],
+    ['operators', 'i.ndjson', ['upload'], increments(2).trim(), [`\n${increments(1)}`], 1],
+  ] as const)(
+    'goes on after a last line without a line end: %s',
+    async (_, name, argv, text, appended, added) => {
+      const { service, world, run } = await stage();
+      const sent = () => written(service).flat().length;
+      for (const more of appended) {
+        writeFileSync(world.path(name), text);
+        expect((await run(...argv, name, '--again')).code).toBe(0);
+        const before = sent();
+        writeFileSync(world.path(name), text + more);
+        await service.fault({ times: 1, answer: { status: 401 } });
+        expect((await run(...argv, name, '--resume')).code).toBe(4);
+        const { code, summary, stderr } = await run(...argv, name, '--resume');
+        expect([code, summary.accepted], stderr).toEqual([0, added]);
+        expect(sent()).toBe(before + added);
+      }
+    },
+  );
+
+  it('is refused if its last line grew, without advice to send it again', async () => {
+    const { service, world, run } = await stage();
+    writeFileSync(world.path('ids.txt'), 'ann\nbob');
+    await run('demerge', 'ids.txt', '--yes');
+    writeFileSync(world.path('ids.txt'), 'ann\nbobby\n');
+    const { code, stderr } = await run('demerge', 'ids.txt', '--yes', '--resume');
+    expect([code, stderr]).toEqual([8, expect.stringContaining('E-INPUT-CHANGED')]);
+    expect(stderr).toContain('--again sends all of it');
+    expect(stderr).not.toContain('--fresh');
+    expect(written(service).flat()).toHaveLength(2);
+  });
+
   it('has one event more if its last line grew', async () => {
     const { service, world, run } = await stage();
     writeFileSync(world.path('e.csv'), `identity,ts,n\n${eventCsv(2)}u7,1700000000,1`);

@@ -1,6 +1,6 @@
 import { EngagectlError, countOf, groupDigits } from '../../errors.js';
 import { zeroCommitted, type NonIdempotentKind } from '../../bulk/outcomes/outcome-counts.js';
-import { headBytes, inputChangedError, type DigestTable } from '../../input/text-digest.js';
+import { headBytes, type DigestTable } from '../../input/text-digest.js';
 import { KnownTexts, lineExtended, type MatchedText } from '../../input/digest-check.js';
 import type { Inputs } from '../../input/inputs.js';
 import type {
@@ -71,7 +71,7 @@ export async function sentBefore(
   const late = isNew < 0 ? [] : sent.slice(isNew + 1).filter((one) => one !== undefined);
   if (!query.resume) throw alreadySent(first, query.words);
   const last = some.at(-1);
-  const isExtended = last && !last.isWhole && last.text.endsInLine;
+  const isExtended = last?.extendsLine === true;
   // Events of runs with `runs` are found one by one, too; all other records only by their text.
   if ([...some, ...late].every(({ line }) => line.runs)) {
     const maySkip = late.length === 0 && !isExtended && (isNew < 0 || areWholeRuns(some));
@@ -79,7 +79,7 @@ export async function sentBefore(
   }
   const lost = late.find(({ line }) => !line.runs);
   if (lost) throw sentLate(lost, query.words);
-  if (isExtended && !last.line.runs) throw inputChangedError(last.name, lineExtended);
+  if (isExtended && !last.line.runs) throw lastLineChanged(last, query.words);
   return sentOf(isExtended ? some.slice(0, -1) : some, isNew < 0);
 }
 
@@ -133,7 +133,14 @@ export async function pipedBefore(
   const [longest] = known.toSorted((a, b) => b.source.bytes - a.source.bytes);
   if (!longest) return undefined;
   const { line, source } = longest;
-  const sent = { text: textOf(source), isWhole: true, name, records: source.records, line };
+  const sent = {
+    text: textOf(source),
+    isWhole: true,
+    extendsLine: false,
+    name,
+    records: source.records,
+    line,
+  };
   return sentOf([sent], false);
 }
 
@@ -371,7 +378,8 @@ function settlementOf(sent: readonly SentInput[]): Extract<WriteEntry, { kind: '
     const ended = text.ended!;
     ordinal += one.records;
     watermark = { ...ended.end, input, ordinal };
-    return { ...text, input, ended: { ...ended, end: watermark } };
+    const endsInLine = text.endsInLine && one.isWhole; // else a line end follows
+    return { ...text, input, endsInLine, ended: { ...ended, end: watermark } };
   });
   return {
     kind: 'settlement',
@@ -430,6 +438,14 @@ export const isOvertaken = (
 ): boolean =>
   error?.id === 'E-ALREADY-SENT' &&
   [...log.nonIdempotent].every((of) => sent?.line.once.includes(of));
+
+/** Builds the error for an input that goes on in the last line that was sent. */
+const lastLineChanged = ({ name, line: { run } }: SentInput, { option }: Wording) =>
+  new EngagectlError('E-INPUT-CHANGED', `${name} has changed since run ${run} sent it`, {
+    why: lineExtended,
+    fix: `restore that line, and put what is new on lines of its own; ${option('again')} sends all of it`,
+    file: name,
+  });
 
 /** Builds the error for a sent input after a new one: a run can only start after sent inputs. */
 const sentLate = ({ name, line: { run, finished } }: SentInput, { option }: Wording) =>
