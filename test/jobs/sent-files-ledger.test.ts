@@ -663,6 +663,7 @@ it.each(['a file', 'another pipe'])(
     stdin.end(increments(20));
     const { code, stderr } = await slow;
     expect([code, stderr]).toEqual([8, expect.stringContaining('E-ALREADY-SENT')]);
+    expect(stderr).toContain('run the same command again: it sends only what was added');
     // It is not left unfinished, so that the next one is compared with all that was sent.
     expect((await runJson(named('slow'), { stdin: text })).summary.accepted).toBe(0);
     const operators = written(service).flat();
@@ -719,7 +720,10 @@ describe('a part of what was sent, because its producer ended early,', () => {
     expect(results[2]!.stderr).toContain('E-ALREADY-SENT');
     expect(results[2]!.stderr).toContain('sent a part of it once more');
     expect(total()).toBe(201);
-    expect((await run('runs', 'prune', '--yes')).code).toBe(0);
+    const [, id = ''] = /"engagectl runs prune (\S+)"/.exec(
+      results[2]!.stderr.replaceAll('\\"', '"'),
+    )!;
+    expect((await run('runs', 'prune', id, '--yes')).code).toBe(0);
     const last = await send(all, '--resume');
     expect([last.code, last.summary.accepted, total()]).toEqual([0, 0, 201]);
   });
@@ -1655,5 +1659,54 @@ describe('runs', () => {
     const typed = await world.run(['runs', 'prune'], { tty: true, stdin: '1\n' });
     expect([typed.code, typed.stderr]).toEqual([0, expect.stringContaining(summary.run)]);
     expect((await world.run(['runs', 'prune'])).code).toBe(0);
+  });
+
+  it('are discarded by their ids, and a warning says whose operators go out again', async () => {
+    const { service, world, run } = await stage();
+    const ids: string[] = [];
+    for (const [name, text] of [
+      ['i.ndjson', increments(30)],
+      ['u.ndjson', '{"identity":"u1","profileData":{"City":"Oslo"}}\n'.repeat(30)],
+      ['other.ndjson', increments(31).replaceAll('"u', '"v')],
+    ] as const) {
+      writeFileSync(world.path(name), text);
+      await service.fault({ after: 1, times: 1, answer: { status: 401 } });
+      ids.push((await run('upload', name, ...inBatches)).summary.run);
+    }
+    const [operators = '', users = '', kept = ''] = ids;
+    const unknown = await world.run(['runs', 'prune', operators, 'nobody', '--yes']);
+    expect([unknown.code, unknown.stderr]).toEqual([
+      2,
+      expect.stringContaining('there is no unfinished run nobody'),
+    ]);
+    const asked = await world.run(['runs', 'prune', operators], { tty: true, stdin: 'no\n' });
+    expect([asked.code, asked.stderr]).toEqual([2, expect.stringMatching(/operators.*again/)]);
+    const { code, stderr } = await world.run(['runs', 'prune', operators, users, '--yes']);
+    expect([code, stderr]).toEqual([0, expect.stringContaining('forgot 2 of 3 unfinished runs')]);
+    expect(stderr.match(/run (\S+) sent demerges or operators/)![1]).toBe(operators);
+    expect(stderr.match(/sent demerges or operators/g)).toHaveLength(1);
+    const left = JSON.parse((await world.run(['runs', 'list', '--json'])).stdout) as object;
+    expect(left).toMatchObject({ runs: [{ run: kept }] });
+  });
+
+  it('stay if the disk is full when they are to be discarded', async () => {
+    const { service, world, run } = await stage();
+    await service.fault({ after: 1, times: 1, answer: { status: 401 } });
+    writeFileSync(world.path('i.ndjson'), increments(30));
+    const { summary } = await run('upload', 'i.ndjson', ...inBatches);
+    const { writevSync } = fs;
+    const writeWith = (write: typeof writevSync) => {
+      Object.assign(fs, { writevSync: write });
+      syncBuiltinESMExports();
+    };
+    onTestFinished(() => writeWith(writevSync));
+    writeWith(() => {
+      throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
+    });
+    const { code, stderr } = await world.run(['runs', 'prune', '--yes']);
+    expect([code, stderr]).toEqual([9, expect.stringContaining('E-FILE-WRITE')]);
+    writeWith(writevSync);
+    expect((await run('runs', 'resume', summary.run)).code).toBe(0);
+    expect(written(service).flat()).toHaveLength(30);
   });
 });

@@ -13,7 +13,7 @@ import { EngagectlError } from '../../errors.js';
 import { printAnswer, messagePrinter } from '../../ui/messages.js';
 import { sanitize } from '../../ui/sanitize.js';
 import { pruneRememberedEvents } from '../../jobs/write/open-event-memory.js';
-import { forgetRuns, unfinishedProgress } from '../../jobs/run/forget-runs.js';
+import { forgetRuns, sentOperators, unfinishedProgress } from '../../jobs/run/forget-runs.js';
 import { confirmByTyping, canPrompt } from '../../ui/prompt.js';
 import { typedFlags, removeFlags } from '../shared/suggested-command.js';
 import { cliAdvice } from '../shared/job-context.js';
@@ -92,6 +92,7 @@ type PruneFlags = FlagsOf<typeof pruneOptions>;
 
 export const prune: CommandSpec<PruneFlags> = {
   needs: 'nothing',
+  operands: [['[id...]', 'only these runs']],
   summary:
     'remove unfinished runs, partial files of exports, and events remembered for longer than --remember',
   examples: `
@@ -99,6 +100,8 @@ export const prune: CommandSpec<PruneFlags> = {
     engagectl runs prune --older-than 30d
     # all unfinished runs, without confirmation
     engagectl runs prune --yes
+    # one of them
+    engagectl runs prune 20261121-044512-7kq2
   `,
   options: pruneOptions,
   run: pruneRuns,
@@ -267,8 +270,9 @@ const otherAddress = ({ run }: RunHeader, url: string, now: string | undefined):
     fix: `if you know that address: engagectl runs resume ${run} --base-url ${quoteForShell(url)}`,
   });
 
-/** `runs prune`. Throws E-CONFIRM without an age or a confirmation. */
+/** `runs prune`. Throws E-CONFIRM without an age or a confirmation, E-USAGE for an unknown id. */
 async function pruneRuns({
+  operands,
   flags: { olderThan, yes },
   settings,
   runtime,
@@ -276,8 +280,12 @@ async function pruneRuns({
   const how = settings();
   const root = runsFolder(runtime);
   const runs = listRuns(root, runtime);
+  const isNamed = operands.length > 0;
+  const named = [...new Set(operands)].map((id) => findRun([id], runtime, 'unfinished run'));
   const age = olderThan ?? 0;
-  const old = runs.filter(({ header }) => runtime.now() - Date.parse(header.started) >= age);
+  const old = (isNamed ? named : runs).filter(
+    ({ header }) => runtime.now() - Date.parse(header.started) >= age,
+  );
   if (olderThan === undefined && !yes && old.length > 0) await confirmPrune(old, runtime);
   const messages = messagePrinter(how, runtime);
   const busy = (id: string) => messages.warn(`left run ${id}: another process is working on it`);
@@ -285,14 +293,16 @@ async function pruneRuns({
     messages.warn(
       `run ${id} was killed while it sent records: the outcome of those in flight is unknown, and no rejects file lists them`,
     );
-  const doing = { root, words: cliAdvice, now: runtime.now, busy, inFlight };
+  const resent = (id: string) =>
+    messages.warn(`run ${id} sent demerges or operators: its input would be sent again as a whole`);
+  const doing = { root, words: cliAdvice, now: runtime.now, busy, inFlight, resent };
   const forgotten = await forgetRuns(old, doing);
   if (!how.json) {
     for (const file of forgotten.removed) messages.note(`removed ${file}`);
     for (const file of forgotten.left)
       messages.warn(`left ${file}: it changed since the export wrote it`);
   }
-  const events = await pruneRememberedEvents(root, runtime);
+  const events = isNamed ? 0 : await pruneRememberedEvents(root, runtime);
   if (events > 0 && !how.json) messages.note(`removed ${count(events, 'remembered event')}`);
   const all = count(runs.length, 'unfinished run');
   const note = `forgot ${grouped(forgotten.pruned.length)} of ${all}`;
@@ -322,6 +332,8 @@ async function confirmPrune(old: readonly RunFolder[], runtime: Runtime): Promis
   stderr.write(
     'What is forgotten cannot be resumed any more; partial files of exports are removed.\n',
   );
+  if (old.some(sentOperators))
+    stderr.write('Demerges and operators that were sent would go out again with their inputs.\n');
   await confirmByTyping({ word: String(old.length), noun: 'number' }, runtime);
 }
 

@@ -1,10 +1,12 @@
+import { EngagectlError } from '../../errors.js';
 import { tryLockRun } from '../../files/file-lock.js';
 import { lockPath, removeRun, journalPath, type RunFolder, type RunPlace } from './run-folder.js';
-import { appendDiscarded, readLedger } from './sent-files-ledger.js';
+import { appendDiscarded, ledgerPath, readLedger } from './sent-files-ledger.js';
 import { readJournal } from '../../bulk/journal/journal.js';
 import {
   hasSent,
   replayWrite,
+  type ResumeState,
   writeEntries,
   type WriteEntry,
 } from '../../bulk/outcomes/journal-entries.js';
@@ -21,7 +23,8 @@ import type { CommittedCounts } from '../../bulk/outcomes/outcome-counts.js';
 
 /**
  * Deletes unfinished runs and the partial files of exports. Keeps runs that another process holds,
- * and reports them to `busy`. Reports to `inFlight` those that were killed with records in flight.
+ * and reports them to `busy`. Reports to `inFlight` those that were killed with records in flight, and to `resent` those
+ * of demerges or operators.
  */
 export async function forgetRuns(
   runs: readonly RunFolder[],
@@ -31,6 +34,7 @@ export async function forgetRuns(
     now,
     busy,
     inFlight,
+    resent,
   }: {
     readonly root: string;
     readonly words: Wording;
@@ -38,6 +42,7 @@ export async function forgetRuns(
     readonly now: () => number;
     readonly busy: (run: string) => void;
     readonly inFlight: (run: string) => void;
+    readonly resent: (run: string) => void;
   },
 ) {
   const pruned: string[] = [];
@@ -56,10 +61,11 @@ export async function forgetRuns(
       removed.push(...files.removed);
       left.push(...files.left);
       recordDiscarded(root, run, now());
-      const hadInFlight = hasInFlight(run);
+      const [hadInFlight, isResent] = [hasInFlight(run), sentOperators(run)];
       removeRun(run, words);
       pruned.push(id);
       if (hadInFlight) inFlight(id);
+      if (isResent) resent(id);
     } finally {
       lock.release();
     }
@@ -69,44 +75,54 @@ export async function forgetRuns(
 
 /**
  * Records in the ledger that an unfinished write will not be resumed, before its folder is removed. Its events
- * stay known, because they may be given again with other options. Throws errors of the file system.
+ * stay known, because they may be given again with other options. Throws E-FILE-WRITE.
  */
 export function recordDiscarded(root: string, run: RunPlace, now: number): void {
   const { open, damage } = readLedger(root, { matches: () => false });
   if (!open.unfinished.some((start) => start.run === run.header.run)) return;
   const discarded = { run: run.header.run, sentEvents: mayHaveSentEvents(run), now };
-  appendDiscarded(root, discarded, { isDamaged: damage !== undefined });
-}
-
-function mayHaveSentEvents(run: RunPlace): boolean {
   try {
-    const state = replayWrite(readJournal<WriteEntry>(journalPath(run), writeEntries));
-    return state.nonIdempotent.has('event') && hasSent(state);
-  } catch {
-    return true;
+    appendDiscarded(root, discarded, { isDamaged: damage !== undefined });
+  } catch (cause) {
+    const what = `run ${run.header.run} cannot be discarded: ${ledgerPath(root)} was not written`;
+    throw new EngagectlError('E-FILE-WRITE', what, {
+      why: (cause as Error).message,
+      fix: 'free space, or make the state directory writable, and repeat it',
+      file: ledgerPath(root),
+      cause,
+    });
   }
 }
 
-/** Whether a write was killed after it sent records that are not idempotent, and before it listed them as unknown. */
-function hasInFlight(run: RunPlace): boolean {
+/** Returns what the journal of a write says; undefined if it is damaged, or that of an export. */
+function writeStateOf(run: RunPlace): ResumeState | undefined {
   try {
-    const entries = readJournal<WriteEntry>(journalPath(run), writeEntries);
-    return !replayWrite(entries).intended.isEmpty;
-  } catch {
-    return false; // an export, or a damaged journal
-  }
-}
-
-/** Returns the counts of an unfinished write; undefined for exports and unreadable journals. */
-export function unfinishedProgress(run: RunFolder): Readonly<CommittedCounts> | undefined {
-  if (run.header.command.startsWith('export-')) return undefined;
-  try {
-    const entries = readJournal<WriteEntry>(journalPath(run), writeEntries);
-    return replayWrite(entries).counts;
+    return replayWrite(readJournal<WriteEntry>(journalPath(run), writeEntries));
   } catch {
     return undefined;
   }
 }
+
+function mayHaveSentEvents(run: RunPlace): boolean {
+  const state = writeStateOf(run);
+  return !state || (state.nonIdempotent.has('event') && hasSent(state));
+}
+
+/**
+ * Whether a write sent demerges or operators, which only its folder knows: without it, they are sent again. Events stay
+ * known.
+ */
+export function sentOperators(run: RunPlace): boolean {
+  const state = writeStateOf(run);
+  return state?.nonIdempotent.has('other') === true && hasSent(state);
+}
+
+/** Whether a write was killed after it sent records that are not idempotent, and before it listed them as unknown. */
+const hasInFlight = (run: RunPlace): boolean => writeStateOf(run)?.intended.isEmpty === false;
+
+/** Returns the counts of an unfinished write; undefined for exports and unreadable journals. */
+export const unfinishedProgress = (run: RunFolder): Readonly<CommittedCounts> | undefined =>
+  run.header.command.startsWith('export-') ? undefined : writeStateOf(run)?.counts;
 
 /**
  * Removes the partial files of an unfinished export, which would block the next one. Call while

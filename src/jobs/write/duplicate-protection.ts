@@ -484,7 +484,7 @@ export class DuplicateProtection {
         ...this.#sentBeforeFirst(kind),
         ...lines.filter(isOurs),
       ]);
-      if (sent) throw alreadySent(sent, context.words);
+      if (sent) throw alreadySent(sent, context.words, this.#place.resume);
     }
     // Whether the options make records of a kind is only known here; remembered events were compared before.
     const before =
@@ -507,7 +507,7 @@ export class DuplicateProtection {
     if (started) throw startedError(started, context.words, { isReadable: true });
     const ours = lines.filter((line) => this.#doesHarm(line) && this.#overlaps(line));
     const sent = await pipedBefore(inputs, { lines: ours, name: pipe, ifUnread: true });
-    if (sent) throw alreadySent({ name: pipe, isWhole: false, ...sent }, context.words);
+    if (sent) throw alreadySent({ name: pipe, isWhole: false, ...sent }, context.words, resume);
   }
 
   /** Runs that sent the same before this process, if the one that began this run had not come to records of this kind. */

@@ -168,7 +168,7 @@ export async function refuseSentBeyond(
         }
       : {
           why: `the unfinished run ${run} sent a part of it once more; the rest would be sent twice, too`,
-          fix: `discard unfinished runs with "engagectl runs prune", then rerun with ${option('resume')}; ${option('again')} resends the rest`,
+          fix: `discard that run with "engagectl runs prune ${run}", then rerun with ${option('resume')}; ${option('again')} resends the rest`,
         }),
     file: name,
   });
@@ -405,22 +405,24 @@ export function sentNote({ records, line: { run, finished, rejected, unknown } }
   return `run ${run} sent ${first} on ${finished.slice(0, 10)}${that}; sending the rest`;
 }
 
-/** Builds the error for an input that another run sent. */
+/** Builds the error for an input that another run sent; `resume`: this run would have continued after it. */
 export function alreadySent(
   { name, isWhole, line }: Pick<SentInput, 'name' | 'isWhole' | 'line'>,
   { option }: Wording,
+  resume = false,
 ): EngagectlError {
   const { run, finished, once } = line;
   const what = isWhole ? 'was sent' : 'starts with what was sent';
   const records = once.includes('event') ? 'events' : 'records';
+  const next = resume ? 'run the same command again: it' : option('resume');
   return new EngagectlError(
     'E-ALREADY-SENT',
     `${name} ${what} on ${finished.slice(0, 10)} by run ${run}`,
     {
       why: `sending it again would duplicate ${records}; none of these was sent`,
       fix: isWhole
-        ? `${option('resume')} sends only records added since; ${option('again')} resends all of it`
-        : `${option('resume')} sends only what was added; ${option('again')} resends all of it`,
+        ? `${next} sends only records added since; ${option('again')} resends all of it`
+        : `${next} sends only what was added; ${option('again')} resends all of it`,
       resumes: true,
       file: name,
     },
