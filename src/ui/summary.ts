@@ -6,10 +6,14 @@ import type {
   DayCounts,
   SettledCounts,
   ExportResult,
+  HistoryFigures,
+  RejectKind,
   RunResult,
   VerifyResult,
   WriteResult,
 } from '../jobs/job-results.js';
+import type { EngagectlError } from '../errors.js';
+import type { PiiSettings } from './mask.js';
 import type { Runtime } from '../runtime.js';
 import type { DisplaySettings } from './display-settings.js';
 import type { Messages } from './messages.js';
@@ -360,4 +364,26 @@ export interface Summary
   readonly profile: string | null;
   /** Null, like the account id, for a check without an account. */
   readonly region: string | null;
+}
+
+/** Everything that the report of a run shows. */
+export interface RunReport {
+  readonly summary: Summary;
+  /** The error that the run ended with. */
+  readonly error: EngagectlError | undefined;
+  /** Command that resumes an unfinished run. */
+  readonly next: string | undefined;
+  /** Program name as it was called. */
+  readonly program: string;
+  /** Command line as typed, without the program name. */
+  readonly argv: readonly string[];
+  /** Epoch milliseconds. */
+  readonly ended: number;
+  /** Whether the run is a resumed one. */
+  readonly resumed: boolean;
+  readonly history: HistoryFigures;
+  /** Whether personal data is masked. */
+  readonly settings: PiiSettings;
+  /** Rejects by kind: `service 515`, `parse`, … */
+  readonly rejectKinds: ReadonlyMap<string, RejectKind>;
 }

@@ -105,6 +105,9 @@ export interface DiscardedRun extends Pick<LedgerEntry, 'schemaVersion' | 'run'>
   readonly sentEvents: boolean;
 }
 
+/** Time zone of a run that sent records with times. */
+export const zoneNameOf = ({ timezone = 'UTC' }: Pick<LedgerEntry, 'timezone'>): string => timezone;
+
 const schemaVersion = 1;
 
 /** Returns the path of the ledger of a folder of runs. */

@@ -8,6 +8,7 @@ import {
   damagedLedger,
   ledgerPath,
   readLedger,
+  zoneNameOf,
   type LedgerQuery,
   type LedgerEntry,
   type LedgerStart,
@@ -18,7 +19,6 @@ import type { WriteEntry } from '../../bulk/outcomes/journal-entries.js';
 import { fingerprint, listRuns, makeStateFolder, withSortedLists } from '../run/run-folder.js';
 import { shardCount, formatShard } from '../shard.js';
 import {
-  alreadySent,
   areAllInputs,
   choices,
   findSentInput,
@@ -26,18 +26,20 @@ import {
   findStartedPipe,
   headsOf,
   ledgerSources,
-  otherOptions,
-  otherShards,
   pipedBefore,
   refuseSentBeyond,
   sentBefore,
-  type OtherwiseSentInput,
-  type SentSearch,
   sentNote,
-  startedError,
-  zoneNameOf,
   type SentBefore,
+  type SentSearch,
 } from './sent-before.js';
+import {
+  alreadySent,
+  otherOptions,
+  otherShards,
+  startedError,
+  type OtherwiseSentInput,
+} from './already-sent-errors.js';
 import type { NonIdempotentKind } from '../../bulk/outcomes/outcome-counts.js';
 import type { DigestTable } from '../../input/text-digest.js';
 import type { Inputs } from '../../input/inputs.js';
@@ -251,8 +253,8 @@ export class DuplicateProtection {
     const sent = await (inputs.totalBytes === undefined
       ? pipedBefore(inputs, { lines, name: first })
       : findSentInput(inputs, lines, this.#lines));
-    if (!sent) return;
-    throw otherShards({ name: first, ...sent }, this.#run.shard, this.#place.context.words);
+    if (sent)
+      throw otherShards({ name: first, ...sent }, this.#run.shard, this.#place.context.words);
   }
 
   /** Throws E-ALREADY-SENT if a pipe begins like a text that was sent with other options, and with these by no run. */
@@ -512,8 +514,7 @@ export class DuplicateProtection {
 
   /** Runs that sent the same before this process, if the one that began this run had not come to records of this kind. */
   #sentBeforeFirst(kind: NonIdempotentKind): readonly LedgerEntry[] {
-    const { begun } = this.#place;
-    if (!begun || begun.has(kind)) return [];
+    if (this.#place.begun?.has(kind) !== false) return [];
     return [...this.#lines, ...this.#otherParts].filter((line) => !this.#isRemembered(line));
   }
 
@@ -551,13 +552,12 @@ export class DuplicateProtection {
   }
 
   #notNoted({ error, mustStay }: { error: Error; mustStay: boolean }): boolean {
-    const { run } = this.#place;
-    const { messages, words } = this.#place.context;
-    const what = `run ${run} cannot be recorded in ${ledgerPath(this.#place.runs)}: ${error.message}`;
+    const { run, runs, context } = this.#place;
+    const what = `run ${run} cannot be recorded in ${ledgerPath(runs)}: ${error.message}`;
     const next = mustStay
-      ? `; its folder is kept to prevent duplicates; to record it: ${words.resumeRun(run)}`
+      ? `; its folder is kept to prevent duplicates; to record it: ${context.words.resumeRun(run)}`
       : '';
-    messages.warn(`${what}${next}`);
+    context.messages.warn(`${what}${next}`);
     return !mustStay;
   }
 }

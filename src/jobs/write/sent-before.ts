@@ -1,7 +1,15 @@
-import { EngagectlError, countOf, groupDigits } from '../../errors.js';
+import { countOf, groupDigits } from '../../errors.js';
 import { zeroCommitted, type NonIdempotentKind } from '../../bulk/outcomes/outcome-counts.js';
 import { headBytes, type DigestTable } from '../../input/text-digest.js';
-import { KnownTexts, lineExtended, type MatchedText } from '../../input/digest-check.js';
+import { KnownTexts, type MatchedText } from '../../input/digest-check.js';
+import {
+  alreadySent,
+  lastLineChanged,
+  sentBeyond,
+  sentLate,
+  type SentBeyond,
+  type StartedInput,
+} from './already-sent-errors.js';
 import type { Inputs } from '../../input/inputs.js';
 import type {
   LedgerEntry,
@@ -133,14 +141,7 @@ export async function pipedBefore(
   const [longest] = known.toSorted((a, b) => b.source.bytes - a.source.bytes);
   if (!longest) return undefined;
   const { line, source } = longest;
-  const sent = {
-    text: textOf(source),
-    isWhole: true,
-    extendsLine: false,
-    name,
-    records: source.records,
-    line,
-  };
+  const sent = { ...source, text: textOf(source), isWhole: true, extendsLine: false, name, line };
   return sentOf([sent], false);
 }
 
@@ -151,33 +152,14 @@ export async function pipedBefore(
 export async function refuseSentBeyond(
   inputs: Inputs,
   read: Position | undefined,
-  { lines, run, words: { option } }: Pick<SentQuery, 'lines' | 'words'> & { readonly run: string },
+  { lines, run, words }: Pick<SentQuery, 'lines' | 'words'> & { readonly run: string },
 ): Promise<undefined> {
   if (!read) return;
   const sent = await (inputs.totalBytes === undefined
     ? pipeSentBeyond(inputs, read, lines)
     : findSentBeyond(inputs, read, lines));
   if (!sent) return;
-  const { name, line, isOnlyHere } = sent;
-  const what = `${name} was sent on ${line.finished.slice(0, 10)} by run ${line.run}`;
-  throw new EngagectlError('E-ALREADY-SENT', what, {
-    ...(isOnlyHere
-      ? {
-          why: `the unfinished run ${run} would send it a second time`,
-          fix: `keep run ${run}, because only it knows what it sent of the inputs before; ${option('again')} sends the rest of them, and ${name} again`,
-        }
-      : {
-          why: `the unfinished run ${run} sent a part of it once more; the rest would be sent twice, too`,
-          fix: `discard that run with "engagectl runs prune ${run}", then rerun with ${option('resume')}; ${option('again')} resends the rest`,
-        }),
-    file: name,
-  });
-}
-
-/** An input of which another run sent more than the resumed run has read. */
-interface SentBeyond extends Pick<SentInput, 'name' | 'line'> {
-  /** Only the run that is resumed knows what was sent of the inputs before: without it, they would be sent again. */
-  readonly isOnlyHere: boolean;
+  throw sentBeyond(sent, { run, words });
 }
 
 async function pipeSentBeyond(
@@ -238,12 +220,6 @@ export async function findSentInput(
     if (sent && !but.includes(sent.line)) return sent;
   }
   return undefined;
-}
-
-/** An input with the beginning of an input of a run that has not sent all of it. */
-export interface StartedInput {
-  readonly name: string;
-  readonly start: LedgerStart;
 }
 
 /** Finds the first input with the beginning of an input of a run that has not finished. */
@@ -405,30 +381,6 @@ export function sentNote({ records, line: { run, finished, rejected, unknown } }
   return `run ${run} sent ${first} on ${finished.slice(0, 10)}${that}; sending the rest`;
 }
 
-/** Builds the error for an input that another run sent; `resume`: this run would have continued after it. */
-export function alreadySent(
-  { name, isWhole, line }: Pick<SentInput, 'name' | 'isWhole' | 'line'>,
-  { option }: Wording,
-  resume = false,
-): EngagectlError {
-  const { run, finished, once } = line;
-  const what = isWhole ? 'was sent' : 'starts with what was sent';
-  const records = once.includes('event') ? 'events' : 'records';
-  const next = resume ? 'run the same command again: it' : option('resume');
-  return new EngagectlError(
-    'E-ALREADY-SENT',
-    `${name} ${what} on ${finished.slice(0, 10)} by run ${run}`,
-    {
-      why: `sending it again would duplicate ${records}; none of these was sent`,
-      fix: isWhole
-        ? `${next} sends only records added since; ${option('again')} resends all of it`
-        : `${next} sends only what was added; ${option('again')} resends all of it`,
-      resumes: true,
-      file: name,
-    },
-  );
-}
-
 /**
  * Whether another run sends what this one came to, and this one has sent nothing that must be remembered. Nothing is left
  * of it then, so that the next one is compared anew.
@@ -441,109 +393,9 @@ export const isOvertaken = (
   error?.id === 'E-ALREADY-SENT' &&
   [...log.nonIdempotent].every((of) => sent?.line.once.includes(of));
 
-/** Builds the error for an input that goes on in the last line that was sent. */
-const lastLineChanged = ({ name, line: { run } }: SentInput, { option }: Wording) =>
-  new EngagectlError('E-INPUT-CHANGED', `${name} has changed since run ${run} sent it`, {
-    why: lineExtended,
-    fix: `restore that line, and put what is new on lines of its own; ${option('again')} sends all of it`,
-    file: name,
-  });
-
-/** Builds the error for a sent input after a new one: a run can only start after sent inputs. */
-const sentLate = ({ name, line: { run, finished } }: SentInput, { option }: Wording) =>
-  new EngagectlError(
-    'E-ALREADY-SENT',
-    `${name} was sent on ${finished.slice(0, 10)} by run ${run}`,
-    {
-      why: 'a new input comes before it, and a run can only start after inputs that were sent',
-      fix: `omit it, or list it before the new ones; ${option('again')} resends all of them`,
-      file: name,
-    },
-  );
-
-/** Builds the error for an input that a run sent with another division into shards. */
-export function otherShards(
-  { name, line: { run, finished, shard: other } }: Pick<SentInput, 'name' | 'line'>,
-  shard: string | undefined,
-  { option }: Wording,
-): EngagectlError {
-  const [was, is] = [other, shard].map((one) => (one ? `as shard ${one}` : 'undivided'));
-  const day = finished.slice(0, 10);
-  return new EngagectlError('E-ALREADY-SENT', `${name} was sent ${was} on ${day} by run ${run}`, {
-    why: `sending it ${is} would duplicate some of its records`,
-    fix: `use the same shards as before, or resend it with ${option('again')}`,
-    file: name,
-  });
-}
-
-/** Builds the error for an input of which a run sent a part; `isReadable`: the run can be resumed. */
-export function startedError(
-  { name, start: { run, started, limit, isFinished, sources } }: StartedInput,
-  { option, resumeRun }: Wording,
-  { isReadable }: { readonly isReadable: boolean },
-): EngagectlError {
-  const isPart = limit !== undefined && isFinished === true;
-  const more = sources.length - 1; // records are counted across all inputs
-  const of = more > 0 ? ` of ${sources[0]!.name} and ${countOf(more, 'other input')}` : '';
-  const first = `the first ${countOf(limit ?? 0, 'record')}${of}`;
-  const sent = isPart ? `has sent ${first}` : 'has not sent all of it';
-  const finish = isReadable ? `wait for it, or finish it with ${resumeRun(run)}; ` : '';
-  const others = isPart ? 'remove those from the input to send the others; ' : finish;
-  const what = `${name} begins like the input of run ${run}, which ${sent}`;
-  return new EngagectlError('E-ALREADY-SENT', what, {
-    why: `that run started on ${started.slice(0, 10)}; sending the same records again would duplicate them`,
-    fix: `${others}${option('again')} sends all of it`,
-    file: name,
-  });
-}
-
-/** Builds the error for records that were sent with other options; `what`: which ones, with their verb. */
-export function otherOptions(
-  { name, what = `${name} was`, ...found }: OtherwiseSentInput,
-  is: Readonly<Record<string, unknown>>,
-  { option }: Wording,
-): EngagectlError {
-  const line = 'start' in found ? found.start : found.line;
-  const was: Readonly<Record<string, unknown>> = {
-    ...(line.options ?? is),
-    timezone: zoneNameOf(line),
-  };
-  const differing = [...new Set([...Object.keys(was), ...Object.keys(is)])]
-    .filter((key) => JSON.stringify(was[key]) !== JSON.stringify(is[key]))
-    .map((key) =>
-      key === 'timezone' ? option(key, zoneNameOf(line)) : option(optionNames[key] ?? key),
-    );
-  const day = ('finished' in line ? line.finished : line.started).slice(0, 10);
-  return new EngagectlError(
-    'E-ALREADY-SENT',
-    `${what} sent on ${day} by run ${line.run} with other options: ${differing.join(', ')}`,
-    {
-      why: 'the same records would be sent a second time in another form; none of these was sent',
-      fix: `use the options of that run with ${option('resume')}, or remove the records that were sent; ${option('again')} sends all of it in the new form`,
-      file: name,
-    },
-  );
-}
-
-export type OtherwiseSentInput = { readonly name: string; readonly what?: string } & (
-  { readonly line: LedgerEntry | LedgerStart } | Pick<StartedInput, 'start'>
-);
-
-/** Time zone of a run that sent records with times. */
-export const zoneNameOf = ({ timezone = 'UTC' }: Pick<LedgerEntry, 'timezone'>): string => timezone;
-
 /** Options that choose which records an input, or a row, has. With others, the same ones are sent in another form. */
 export const choices: Readonly<Record<NonIdempotentKind | 'row', readonly string[]>> = {
   row: ['identity', 'objectId'],
   event: ['eventName', 'identity', 'objectId'],
   other: ['kind', 'identity', 'objectId', 'records'],
-};
-
-/** Options whose name differs from their member among the fingerprinted options. */
-const optionNames: Readonly<Record<string, string>> = {
-  kind: 'type',
-  identityGiven: 'identity',
-  tsNow: 'ts',
-  expected: 'mapping',
-  cleaning: 'mapping',
 };

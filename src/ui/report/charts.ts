@@ -1,7 +1,7 @@
 import { formatMs, formatDuration, grouped, shortNumber } from '../format.js';
 import { html, rowTable, type Html } from './html.js';
 import type { HistoryFigures } from '../../jobs/job-results.js';
-import type { RunReport } from './run-report.js';
+import type { RunReport } from '../summary.js';
 
 /** A series of a chart; undefined for missing values. */
 interface Series {

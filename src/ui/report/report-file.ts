@@ -6,7 +6,7 @@ import { unwritablePathError } from '../../files/file-errors.js';
 import { checkWritablePath } from '../../files/path-checks.js';
 import type { Runtime } from '../../runtime.js';
 import type { Messages } from '../messages.js';
-import type { RunReport } from './run-report.js';
+import type { RunReport } from '../summary.js';
 
 /**
  * Writes the report of `--report` at the end of a run. If that fails, returns E-FILE-WRITE if it is more

@@ -4,7 +4,7 @@ import { grouped, formatMs, formatDuration } from '../format.js';
 import { recordRate, summaryFigures, verdict, type Figure } from '../summary.js';
 import { runCharts } from './charts.js';
 import { figureTable, figureTiles, html, pageShell, type Html } from './html.js';
-import type { RunReport } from './run-report.js';
+import type { RunReport } from '../summary.js';
 import { rejectText, maskRecord, type PiiSettings } from '../mask.js';
 import type { RejectKind } from '../../jobs/job-results.js';
 
