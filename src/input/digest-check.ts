@@ -116,8 +116,10 @@ export function resumePipe(open: OpenInput, start: Position | undefined): OpenIn
   return { ...open, start, cutter: open.cutter.resumedAt(state) };
 }
 
-/** A text with which an input starts. */
+/** A known text with which an input starts. */
 export interface MatchedText {
+  readonly known: TextDigest;
+  /** The text as the input has it, which may lack its last line end. */
   readonly text: TextDigest;
   /** Whether the input ends with it. */
   readonly isWhole: boolean;
@@ -152,7 +154,7 @@ export class KnownTexts {
   }
 
   /** Finds the known text that equals the text read so far. */
-  find(read: TextHasher): TextDigest | undefined {
+  find(read: Pick<TextHasher, 'length' | 'hash' | 'head'>): TextDigest | undefined {
     const alike = this.#byEnd.get(endOf({ offset: read.length, hash: read.hash }));
     const head = alike && read.head;
     return alike?.findLast(({ ended }) => ended?.head === head);
@@ -186,12 +188,12 @@ export async function matchKnownText(
   const search = new PrefixSearch(texts);
   try {
     for await (const chunk of decodeText(decompress(opened.chunks, name), name, encoding)) {
-      if (!search.add(chunk)) break;
+      if (!search.add(chunk)) return search.found;
     }
   } finally {
     opened.close();
   }
-  return search.found;
+  return search.foundAtEnd;
 }
 
 /** Compares a text, chunk by chunk, with known texts. */
@@ -216,7 +218,23 @@ class PrefixSearch {
     const isWhole = this.#read.length === text.offset;
     const [first, second] = this.#more;
     const hasLineEnd = first === LF || (first === CR && second === LF);
-    return { text, isWhole, extendsLine: text.endsInLine && !isWhole && !hasLineEnd };
+    const isExtended = text.endsInLine && !isWhole && !hasLineEnd;
+    return { known: text, text, isWhole, extendsLine: isExtended };
+  }
+
+  /** What was found once the whole input was read: an editor may have removed its last line end. */
+  get foundAtEnd(): MatchedText | undefined {
+    for (const lineEnd of ['\n', '\r\n']) {
+      const known = this.#known.find(this.#read.followedBy(Buffer.from(lineEnd)));
+      if (!known?.ended) continue;
+      const { length: offset, hash, head } = this.#read;
+      const { end } = known.ended;
+      const isCut = end.offset > offset;
+      const cutEnd = isCut ? { ...end, offset, line: end.line - 1 } : end;
+      const text = { ...known, offset, hash, endsInLine: isCut, ended: { end: cutEnd, head } };
+      return { known, text, isWhole: true, extendsLine: false };
+    }
+    return this.found;
   }
 
   /** Adds text; false when more text cannot change the result. */

@@ -66,6 +66,13 @@ export class TextHasher {
     return { length, hash: hexOf(sum) };
   }
 
+  /** Returns what `add` would lead to. */
+  followedBy(text: Buffer): Pick<TextHasher, 'length' | 'hash' | 'head'> {
+    const head = Buffer.concat([this.#head, text]).subarray(0, headBytes);
+    const hash = hexOf(crc32(text, this.#sum));
+    return { length: this.length + text.length, hash, head: digestOf(head) };
+  }
+
   add(text: Buffer): void {
     if (text.length === 0) return; // crc32 of an empty buffer would reset the sum
     if (this.length < headBytes) {

@@ -24,7 +24,7 @@ import type { WriteEntry } from '../../bulk/outcomes/journal-entries.js';
 import type { Position, TextDigest } from '../../input/row-block.js';
 
 /** An input that equals, or begins with, an input of another run. */
-interface SentInput extends MatchedText {
+interface SentInput extends Omit<MatchedText, 'known'> {
   readonly name: string;
   readonly records: number;
   readonly line: LedgerEntry;
@@ -237,7 +237,7 @@ export async function findStartedInput(
   const texts = new KnownTexts([...of.keys()]);
   for (const [input, name] of texts.isEmpty ? [] : inputs.names.entries()) {
     const match = await inputs.match(input, texts);
-    const start = match && of.get(match.text);
+    const start = match && of.get(match.known);
     if (start) return { name, start };
   }
   return undefined;
@@ -266,7 +266,7 @@ export async function areAllInputs(inputs: Inputs, { sources }: LedgerStart): Pr
   const known = new KnownTexts(texts);
   for (const input of inputs.names.keys()) {
     const match = await inputs.match(input, known);
-    if (match) missing.delete(match.text);
+    if (match) missing.delete(match.known);
   }
   return missing.size === 0;
 }
@@ -291,7 +291,7 @@ async function matched(
   known: Known,
 ): Promise<SentInput | undefined> {
   const match = await inputs.match(input, known.texts);
-  const what = match && known.of.get(match.text);
+  const what = match && known.of.get(match.known);
   // An empty input is a prefix of every input.
   if (!what || (what.records === 0 && !match.isWhole)) return undefined;
   return { ...match, ...what, name };
