@@ -401,6 +401,21 @@ it.each([
   await expect(exported.toFile(inFolder('empty.ndjson')).result).rejects.toMatchObject(refused);
 });
 
+it.each([
+  ['--check', 'the options must be an object, found "--check"'],
+  [{ types: 'Joined:date' }, 'types must be a list of texts, found "Joined:date"'],
+  [{ drop: [1] }, 'drop must be a list of texts, found [1]'],
+  [{ lowercase: { City: true } }, 'lowercase must be a list of texts'],
+])('sends nothing with the options %j', async (wrong, message) => {
+  const options = wrong as object;
+  const before = service.requests().length;
+  const refused = { id: 'E-USAGE', message: expect.stringContaining(message) as string };
+  const users = [{ identity: 'user-1', City: 'Oslo' }];
+  await expect(account.upload(users, options).result).rejects.toMatchObject(refused);
+  await expect(account.verify(users, options).result).rejects.toMatchObject(refused);
+  expect(service.requests().slice(before)).toEqual([]);
+});
+
 it.each([{ concurrency: 0 }, { sample: Number.NaN }, { limit: Number.NaN }])(
   'refuses to verify or look up with %j, which would check nothing',
   async (options) => {

@@ -42,7 +42,7 @@ export function createAccount(options: ConnectOptions, runtimeOf: RuntimeOf): Ac
   const write =
     <Options extends WriteOptions>(load: Parameters<typeof startWrite<Options>>[1]) =>
     (source: Source, options?: Options & JobOptions) =>
-      startWrite(library, load, { source, options: { ...(options as Options & JobOptions) } });
+      startWrite(library, load, { source, options: (options ?? {}) as Options & JobOptions });
   return {
     upload: write<UploadOptions>(async () => (await import('../write/upload.js')).upload),
     subscribe: write<SubscribeOptions>(
@@ -83,8 +83,7 @@ function startWrite<Options extends WriteOptions>(
   const { files, stream, format } = openSource(source);
   const context = library.of(options.signal, stream);
   const work = startRun(context, async (started) => {
-    const { concurrency } = options;
-    refuseNumbers({ ...options, concurrency: concurrency === 'auto' ? undefined : concurrency });
+    refuseWrongOptions(options, { autoConcurrency: true });
     refuseUnknownRehearsal(options);
     if (options.resume) library.needRuns();
     const job = await load();
@@ -111,14 +110,30 @@ const leastNumbers = {
   minRecords: 0,
 };
 
-/** Refuses numbers with which a job would never end, or would end at once as if there were nothing to do. */
-function refuseNumbers(options: object): void {
+/** Options that are lists of text. */
+const lists = ['map', 'types', 'drop', 'only', 'set', 'lowercase', 'columns', 'nullValues'];
+
+/**
+ * Refuses what a caller without types may pass: options that are ignored, and numbers with which a job would never end,
+ * or would end at once as if there were nothing to do.
+ */
+function refuseWrongOptions(options: unknown, { autoConcurrency = false } = {}): void {
+  const wrong = (what: string, value: unknown): EngagectlError => {
+    const found = typeof value === 'number' ? String(value) : JSON.stringify(value);
+    return new EngagectlError('E-USAGE', `${what}, found ${found}`);
+  };
+  if (typeof options !== 'object' || options === null)
+    throw wrong('the options must be an object', options);
   for (const [name, least] of Object.entries(leastNumbers)) {
     const value = Reflect.get(options, name) as unknown;
     if (value === undefined || (Number.isInteger(value) && Number(value) >= least)) continue;
-    const found = typeof value === 'number' ? String(value) : JSON.stringify(value);
-    const wanted = `${name} must be a whole number, at least ${least}`;
-    throw new EngagectlError('E-USAGE', `${wanted}, found ${found}`);
+    if (autoConcurrency && name === 'concurrency' && value === 'auto') continue;
+    throw wrong(`${name} must be a whole number, at least ${least}`, value);
+  }
+  for (const name of lists) {
+    const value = Reflect.get(options, name) as unknown;
+    const isList = Array.isArray(value) && value.every((one) => typeof one === 'string');
+    if (value !== undefined && !isList) throw wrong(`${name} must be a list of texts`, value);
   }
 }
 
@@ -160,7 +175,7 @@ function startVerify(
     abort: () => Promise.resolve(),
   };
   const work = startRun(context, async (started) => {
-    refuseNumbers(options);
+    refuseWrongOptions(options);
     const { verify } = await import('../verify/verify.js');
     const request = { ...(format && { inputFormat: format }), ...options, files };
     return verify({ ...request, into: () => Promise.resolve(sink) }, context, { started });
@@ -183,7 +198,8 @@ function createExport(
 ): Export<DayFileOptions> {
   const { signal } = query;
   const job: ExportJob = async (request, ...more) => {
-    refuseNumbers({ ...query, ...request });
+    refuseWrongOptions(query);
+    refuseWrongOptions(request);
     return run(request, ...more);
   };
   const texts = () =>
@@ -351,7 +367,7 @@ async function* lookUpAll(
     const rejected = (record: RejectedRecord) => {
       if (record.stage === 'parse' || record.stage === 'validate') failures.push(record);
     };
-    refuseNumbers(options);
+    refuseWrongOptions(options);
     const { getProfiles } = await import('../get-profiles.js');
     const { error } = await toEngagectlError(
       getProfiles({ ...options, users, into }, context, { rejected }),
