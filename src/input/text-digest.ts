@@ -68,9 +68,14 @@ export class TextHasher {
 
   /** Returns what `add` would lead to. */
   followedBy(text: Buffer): Pick<TextHasher, 'length' | 'hash' | 'head'> {
-    const head = Buffer.concat([this.#head, text]).subarray(0, headBytes);
-    const hash = hexOf(crc32(text, this.#sum));
-    return { length: this.length + text.length, hash, head: digestOf(head) };
+    const before = this.#head;
+    return {
+      length: this.length + text.length,
+      hash: hexOf(crc32(text, this.#sum)),
+      get head() {
+        return digestOf(Buffer.concat([before, text]).subarray(0, headBytes));
+      },
+    };
   }
 
   add(text: Buffer): void {
