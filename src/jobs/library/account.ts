@@ -118,10 +118,6 @@ const lists = ['map', 'types', 'drop', 'only', 'set', 'lowercase', 'columns', 'n
  * or would end at once as if there were nothing to do.
  */
 function refuseWrongOptions(options: unknown, { autoConcurrency = false } = {}): void {
-  const wrong = (what: string, value: unknown): EngagectlError => {
-    const found = typeof value === 'number' ? String(value) : JSON.stringify(value);
-    return new EngagectlError('E-USAGE', `${what}, found ${found}`);
-  };
   if (typeof options !== 'object' || options === null)
     throw wrong('the options must be an object', options);
   for (const [name, least] of Object.entries(leastNumbers)) {
@@ -135,6 +131,11 @@ function refuseWrongOptions(options: unknown, { autoConcurrency = false } = {}):
     const isList = Array.isArray(value) && value.every((one) => typeof one === 'string');
     if (value !== undefined && !isList) throw wrong(`${name} must be a list of texts`, value);
   }
+}
+
+function wrong(wanted: string, value: unknown): EngagectlError {
+  const found = typeof value === 'number' ? String(value) : JSON.stringify(value);
+  return new EngagectlError('E-USAGE', `${wanted}, found ${found}`);
 }
 
 /**
