@@ -310,7 +310,7 @@ function isForeign(json: JsonParser, type: number): boolean {
   return !isKnown || dataMembers.every((name) => json.find(name) < 0);
 }
 
-/** Maximum number of cached columns. */
+/** Maximum number of cached columns, whose names may have 400 bytes on average. */
 const maxColumns = 10_000;
 
 /** The flat object that a JsonParser has parsed, as a row with its members as cells. */
@@ -325,6 +325,8 @@ class FlatJsonRow implements FlatRow {
   /** Columns and key spellings of the previous record's members, which most records repeat. */
   readonly #columns: Column[] = [];
   readonly #spellings: Buffer[] = [];
+  /** Bytes of the names that were added to these caches. */
+  #nameBytes = 0;
   readonly #constants: Buffer;
   readonly #hasOperator: boolean;
   /** Columns that options name, but that have not occurred yet. */
@@ -357,6 +359,10 @@ class FlatJsonRow implements FlatRow {
     const { parts } = this;
     parts.identity = parts.objectId = parts.ts = parts.evtName = -1;
     let spare = -1;
+    if (this.#nameBytes > 400 * maxColumns) {
+      this.#nameBytes = this.#columns.length = this.#spellings.length = 0;
+      this.#known.clear();
+    }
     for (let index = 0; index < this.#json.count; index++) {
       const { role, name } = this.#columnAt(index);
       if (role !== 'data' && role !== 'none') parts[role] = index;
@@ -511,9 +517,7 @@ class FlatJsonRow implements FlatRow {
     const { bytes } = this.#json;
     const [start, end] = [this.#json.keyStart(index), this.#json.keyEnd(index)];
     const before = this.#spellings[index];
-    if (before !== undefined && equalBytes(bytes, start, end, before)) {
-      return this.#columns[index]!;
-    }
+    if (before && equalBytes(bytes, start, end, before)) return this.#columns[index]!;
     const spelling = bytes.toString('utf8', start, end);
     let column = this.#known.get(spelling);
     if (column === undefined) {
@@ -525,6 +529,7 @@ class FlatJsonRow implements FlatRow {
     }
     this.#columns[index] = column;
     this.#spellings[index] = Buffer.from(spelling);
+    this.#nameBytes += end - start;
     return column;
   }
 }

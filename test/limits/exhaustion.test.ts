@@ -29,6 +29,29 @@ it.runIf(process.platform === 'linux').each([
   expect(outcome.peak).toBeLessThan(mostBytes);
 });
 
+/** Most of a megabyte, which takes a kilobyte when it is compressed. */
+const long = 'z'.repeat(900_000);
+const linesOf = (count: number, line: (n: number) => string): string =>
+  Array.from({ length: count }, (_, n) => line(n)).join('\n');
+
+it.runIf(process.platform === 'linux').each([
+  { what: 'values', line: (n: number) => `{"identity":"a${n}","c${n}":"${long}"}` },
+  { what: 'keys', line: (n: number) => `{"identity":"a${n}","${long}${n}":1}` },
+  {
+    what: 'keys at different places',
+    line: (n: number) => {
+      const before = Array.from({ length: n }, (_, k) => `"k${k}":1,`).join('');
+      return `{"identity":"a${n}",${before}"${long}${n}":1}`;
+    },
+  },
+])('keeps none of many long $what in memory', { timeout: 30_000 }, async ({ line }) => {
+  const world = makeWorld();
+  writeFileSync(world.path('in.ndjson.gz'), gzipSync(linesOf(150, line)));
+  const outcome = await runMeasured(world, ['upload', '--check', 'in.ndjson.gz']);
+  expect(outcome.code).toBe(0);
+  expect(outcome.peak).toBeLessThan(mostBytes);
+});
+
 it('stops on a signal while it reads text that would take an hour', async () => {
   const world = makeWorld();
   writeFileSync(world.path('in.ndjson.gz'), '');

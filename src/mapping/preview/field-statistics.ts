@@ -8,6 +8,8 @@ import type { Cells } from '../../input/row-block.js';
 
 /** Maximum number of keys in the statistics; others are ignored, so that memory stays flat. */
 const maxFields = 2000;
+/** Maximum characters of their names together. A single one is read, so that a rule can name it. */
+const maxNames = 1024 * 1024;
 /** Maximum number of distinct reasons; the rest is counted together, also to keep memory flat. */
 const maxReasons = 100;
 
@@ -41,6 +43,8 @@ export class FieldStatistics {
   /** Whether some keys were ignored because there are too many. */
   hasMoreFields = false;
   readonly #fields = new Map<string, FieldProfile>();
+  /** Characters of the names of these fields. */
+  #names = 0;
   /** Fields of the previous record's members, which most records repeat. */
   readonly #before: Record<Part, { readonly spelling: Buffer; readonly field: FieldProfile }[]> = {
     record: [],
@@ -81,10 +85,10 @@ export class FieldStatistics {
   addCells({ rows, count, row }: RecordBlock, cells: Cells, columns: readonly RuledColumn[]): void {
     const { source, lines, bytes } = rows;
     const { header, bounds } = cells;
-    const fields = columns.map(({ index, part, key }) => ({
-      index,
-      field: this.#fieldOf(part, key)!,
-    }));
+    const fields = columns.flatMap(({ index, part, key }) => {
+      const field = this.#fieldOf(part, key);
+      return field ? [{ index, field }] : [];
+    });
     // no value is too long in a short row
     const fitting = Math.min(...fields.map(({ field }) => field.fittingBytes));
     const long = row.filter(
@@ -182,8 +186,9 @@ export class FieldStatistics {
   #fieldOf(part: Part, key: string): FieldProfile | undefined {
     let field = this.#fields.get(`${part} ${key}`);
     if (field) return field;
-    this.hasMoreFields ||= this.#fields.size >= maxFields;
+    this.hasMoreFields ||= this.#fields.size >= maxFields || this.#names > maxNames;
     if (this.hasMoreFields) return undefined;
+    this.#names += key.length;
     this.#fields.set(`${part} ${key}`, (field = new FieldProfile(part, key)));
     return field;
   }
@@ -506,10 +511,16 @@ export class FieldProfile {
   }
 
   #note(trait: Trait, text: string, place: Place): void {
-    const isLong = text.length > longestExample;
-    this.traits.note(trait, place, isLong ? `${text.slice(0, longestExample)}…` : text);
+    if (this.traits.has(trait)) return this.traits.note(trait, place, '');
+    this.traits.note(trait, place, exampleOf(text));
   }
 }
+
+/** Copies the start of a long text, because a substring keeps the whole text in memory. */
+const exampleOf = (text: string): string =>
+  text.length > longestExample
+    ? `${Buffer.from(text.slice(0, longestExample), 'utf16le').toString('utf16le')}…`
+    : text;
 
 /** Patterns of texts that start like a number; the first match counts. */
 const numeric = [

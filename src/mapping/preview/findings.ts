@@ -152,7 +152,8 @@ function mistakesOf(
     fromKeys.push(issue({ id: 'too-many-keys', column: null, what, fix, code }, seen));
   }
   if (statistics.hasMoreFields) {
-    const what = 'there are more than 2,000 different keys, of which some may be values';
+    const what =
+      'there are more than 2,000 different keys, or very long ones, of which some may be values';
     fromKeys.push(recordIssue('too-many-fields', what, 'check how the keys are generated'));
   }
   const fromFields = statistics.fields.flatMap((field) =>

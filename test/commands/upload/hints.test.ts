@@ -124,6 +124,18 @@ it.each([[], ['--check']])('fails with --fail-on-warnings after its work: %j', a
   expect(stderr).toMatch(/^(?:uploaded 2 users|check: 2 users would be sent)/m);
 });
 
+it('ignores the columns of later files in a check when there are too many', async () => {
+  const names = Array.from({ length: 10 }, (_, n) => `u${n}.csv`);
+  const header = (name: string) => Array.from({ length: 250 }, (_, n) => `${name}${n}`).join(',');
+  const files = names.map((name) => [name, `identity,${header(name)}\nu,${'x,'.repeat(249)}x\n`]);
+  const { code, stderr } = await run(
+    ['upload', '--check', ...names],
+    Object.fromEntries(files) as Record<string, string>,
+  );
+  expect(stderr).toContain('there are more than 2,000 different keys');
+  expect(code).toBe(0);
+});
+
 it('has no hint about what the options state', async () => {
   const meant = [
     '--types',
