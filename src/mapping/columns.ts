@@ -32,7 +32,7 @@ export interface Column {
  * also selected by the name of an object around it.
  */
 export function resolveColumn(name: string, options: UploadMapping, isPath = false): Column {
-  const around = isPath ? objectsAround(name) : [];
+  const around = isPath ? objectsAround(name, options) : [];
   const object = around.find((path) => options.only?.has(path));
   const selected = object ?? name;
   const key = options.map.get(name) ?? (isPath ? keyOfPath(name, object) : name);
@@ -65,8 +65,12 @@ const isUnexpected = (name: string, options: UploadMapping): boolean =>
 const keyOfPath = (path: string, object: string | undefined): string =>
   (object === undefined ? path : path.slice(object.length + 1)).replaceAll(String.raw`\.`, '.');
 
-/** Returns the paths of the objects that contain a value, the innermost first. */
-export function objectsAround(path: string): string[] {
+/** Returns the paths of the objects that contain a value, the innermost first; none if no option selects objects. */
+export function objectsAround(
+  path: string,
+  options?: Pick<UploadMapping, 'only' | 'drop'>,
+): string[] {
+  if (options && options.only === undefined && options.drop.size === 0) return [];
   const dots = [...path.matchAll(/(?<!\\)\./g)];
   return dots.toReversed().map(({ index }) => path.slice(0, index));
 }
@@ -254,6 +258,9 @@ const quotedList = (names: readonly string[]): string =>
 export const columnError = (name: string, failure: string): string =>
   `column "${name}": ${failure}`;
 
+/** Maximum characters of the paths of a record. A path repeats the names around a value, so that few bytes have long paths. */
+const mostPaths = 4 * 1024 * 1024;
+
 /** Reads values in nested objects as columns that are named by their paths; `\.` is a dot within a name. */
 export class NestedColumns {
   /** Whether a record with nested objects, or with dots in its names, is flattened. */
@@ -261,8 +268,10 @@ export class NestedColumns {
   readonly #named: ReadonlySet<string>;
   readonly #types: UploadMapping['types'];
   readonly #out = new JsonWriter();
-  /** Parsers of nested objects, by depth. */
-  readonly #parsers: JsonParser[] = [];
+  /** Characters of the paths of the record. */
+  #paths = 0;
+  /** Parser of all nested objects: one for each depth would take the memory of the record 200 times. */
+  readonly #parser = new JsonParser();
 
   /** `columns` are those that options name; `only`: other columns may be selected by the objects around them. */
   constructor(
@@ -276,12 +285,13 @@ export class NestedColumns {
 
   /**
    * Parses the object that `json` has parsed again, with all values in nested objects as members. Returns why it cannot:
-   * two values have one path.
+   * two values have one path, or the paths are too long.
    */
   flatten(json: JsonParser): string | undefined {
     if (!this.isUsed || !this.#isNested(json)) return undefined;
-    this.#out.length = 0;
-    this.#write(json, '', 0);
+    this.#out.length = this.#paths = 0;
+    this.#write(json.bytes, membersOf(json), '');
+    if (this.#paths > mostPaths) return 'the paths of its values have more than 4 MiB together';
     this.#out.byte(jsonToken.closeObject);
     const flattened = Buffer.from(this.#out.bytes.subarray(0, this.#out.length));
     return json.read(flattened, 0, flattened.length) ? undefined : `JSON ${json.failure}`;
@@ -295,32 +305,49 @@ export class NestedColumns {
     return false;
   }
 
-  #write(json: JsonParser, around: string, depth: number): void {
+  #write(bytes: Buffer, members: readonly NestedMember[], around: string): void {
     const out = this.#out;
-    for (let index = 0; index < json.count; index++) {
-      const name = json.nameAt(index);
-      const literal = name.replaceAll('.', String.raw`\.`);
+    for (const { name, start, end, isObject } of members) {
+      const literal = name.includes('.') ? name.replaceAll('.', String.raw`\.`) : name;
       const isNamed = around === '' && this.#named.has(name) && !this.#named.has(literal);
       const path = `${around}${isNamed ? name : literal}`;
-      const [start, end] = [json.valueStart(index), json.valueEnd(index)];
-      const inner = this.#objectAt(json, index, depth);
-      if (inner && this.#types.get(path) !== 'json') {
-        this.#write(inner, `${path}.`, depth + 1);
-        continue;
-      }
+      const isParsed = isObject && this.#types.get(path) !== 'json';
+      const inner = isParsed ? this.#membersIn(bytes, start, end) : undefined;
+      if (inner) this.#write(bytes, inner, `${path}.`);
+      else this.#paths += path.length;
+      if (this.#paths > mostPaths) return;
+      if (inner) continue;
       out.byte(out.length === 0 ? jsonToken.openObject : jsonToken.comma);
       out.string(path);
       out.byte(0x3a);
-      out.raw(json.bytes, start, end);
+      out.raw(bytes, start, end);
     }
   }
 
-  /** Parses the object of a member; undefined for other values, for {} and for operators such as $incr, which are values. */
-  #objectAt(json: JsonParser, index: number, depth: number): JsonParser | undefined {
-    if (json.kindOf(index) !== jsonToken.openObject) return undefined;
-    const parser = (this.#parsers[depth] ??= new JsonParser());
-    parser.read(json.bytes, json.valueStart(index), json.valueEnd(index));
+  /** Parses an object; undefined for {} and for operators such as $incr, which are values. */
+  #membersIn(bytes: Buffer, start: number, end: number): NestedMember[] | undefined {
+    const parser = this.#parser;
+    parser.read(bytes, start, end);
     const isOperator = parser.count > 0 && parser.bytes[parser.keyStart(0)] === 0x24;
-    return parser.count === 0 || isOperator ? undefined : parser;
+    return parser.count === 0 || isOperator ? undefined : membersOf(parser);
   }
+}
+
+/** A member of an object, of which the parser may have read another one since. */
+interface NestedMember {
+  readonly name: string;
+  /** Bounds of the value. */
+  readonly start: number;
+  readonly end: number;
+  readonly isObject: boolean;
+}
+
+function membersOf(json: JsonParser): NestedMember[] {
+  const members: NestedMember[] = [];
+  for (let index = 0; index < json.count; index++) {
+    const name = json.nameAt(index);
+    const isObject = json.kindOf(index) === jsonToken.openObject;
+    members.push({ name, start: json.valueStart(index), end: json.valueEnd(index), isObject });
+  }
+  return members;
 }

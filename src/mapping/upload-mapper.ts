@@ -508,7 +508,7 @@ class FlatJsonRow implements FlatRow {
     this.#unseen.delete(name);
     if (!this.#hasPaths) return;
     const { only, drop } = this.#options;
-    for (const object of objectsAround(name))
+    for (const object of objectsAround(name, this.#options))
       if (only?.has(object) || drop.has(object)) this.#unseen.delete(object);
   }
 

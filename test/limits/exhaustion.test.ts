@@ -52,6 +52,44 @@ it.runIf(process.platform === 'linux').each([
   expect(outcome.peak).toBeLessThan(mostBytes);
 });
 
+/** Values within objects with long names: the path of each takes as much as all of these names. */
+const deep = (depth: number, values: number): string => {
+  const names = Array.from({ length: depth }, () => `{"${'k'.repeat(20_000)}":`).join('');
+  const members = Array.from({ length: values }, (_, n) => `"${n}":1`);
+  return `${names}{${members.join(',')}}${'}'.repeat(depth)}`;
+};
+
+it.runIf(process.platform === 'linux').each([
+  ['upload', '--types=b.c:integer'],
+  ['demerge', '--identity=b.c'],
+  ['subscribe', '--map=b.c=value'],
+])('rejects a record in %s whose paths would fill the memory', async (command, flag) => {
+  const world = makeWorld();
+  const lines = [`{"identity":"a","b":${deep(20, 40_000)}}`, '{"identity":"b","b":{"c":"1"}}'];
+  writeFileSync(world.path('in.ndjson'), `${lines.join('\n')}\n`);
+  const outcome = await runMeasured(world, [command, '--check', 'in.ndjson', flag]);
+  expect(outcome.stderr).toContain('the paths of its values have more than 4 MiB together');
+  expect(outcome.code).toBe(3);
+  expect(outcome.peak).toBeLessThan(mostBytes);
+});
+
+it.runIf(process.platform === 'linux')(
+  'rejects a record of many values in objects 190 deep',
+  async () => {
+    const world = makeWorld();
+    const members = Array.from({ length: 80_000 }, (_, n) => `"${n}":1`).join(',');
+    const lines = [
+      `{"identity":"a","b":${'{"a":'.repeat(190)}{${members}}${'}'.repeat(190)}}`,
+      '{"identity":"b","b":{"c":1}}',
+    ];
+    writeFileSync(world.path('in.ndjson'), `${lines.join('\n')}\n`);
+    const argv = ['upload', '--check', 'in.ndjson', '--types=b.c:integer'];
+    const outcome = await runMeasured(world, argv);
+    expect(outcome.stderr).toContain('check: 1 of 2 records would be sent');
+    expect(outcome.peak).toBeLessThan(mostBytes);
+  },
+);
+
 it('stops on a signal while it reads text that would take an hour', async () => {
   const world = makeWorld();
   writeFileSync(world.path('in.ndjson.gz'), '');
