@@ -5,6 +5,8 @@ import type { DocumentOptions, RecordEncoder, RecordPage } from './output.js';
 
 /** Maximum columns. Data with more uses values as names, such as dates or identities. */
 const mostColumns = 10_000;
+/** Maximum bytes of their names together: the name of a nested value repeats the names around it. */
+const mostNameBytes = 8 * 1024 * 1024;
 
 /** Encodes CSV with the given columns, or with the union of the columns of all records. */
 export function encoder(options: DocumentOptions): RecordEncoder {
@@ -39,6 +41,7 @@ export function encoder(options: DocumentOptions): RecordEncoder {
     if (isFirst && flattener.columnCount > 0) flattener = new JsonFlattener(options);
     flattener.learn(page, mostColumns);
     if (flattener.columnCount > mostColumns) throw tooManyColumns(flattener, options);
+    if (flattener.nameBytes > mostNameBytes) throw tooLongNames(options);
   };
   return { look, page, warnings };
 }
@@ -55,10 +58,23 @@ function headerOf(names: readonly string[], { bom, escapeFormulas }: DocumentOpt
   return { line: Buffer.concat([mark, row!]), formulas: flattener.formulas };
 }
 
-function tooManyColumns({ columns }: JsonFlattener, { option }: DocumentOptions): EngagectlError {
+function tooManyColumns(flattener: JsonFlattener, options: DocumentOptions): EngagectlError {
   const message = `the records have more than ${groupDigits(mostColumns)} different columns`;
+  const last = flattener.nameBytes > mostNameBytes ? undefined : flattener.columns.at(-1);
+  const example = last === undefined ? '' : `; the last one is ${last.slice(0, 80)}`;
+  return columnsError(message, `CSV needs one column for each${example}`, options);
+}
+
+const tooLongNames = (options: DocumentOptions): EngagectlError =>
+  columnsError(
+    'the names of the columns have more than 8 MiB together',
+    'the column of a nested value repeats the names around it',
+    options,
+  );
+
+function columnsError(message: string, why: string, { option }: DocumentOptions): EngagectlError {
   return new EngagectlError('E-COLUMNS', message, {
-    why: `CSV needs one column for each; the last one is ${columns.at(-1)?.slice(0, 80)}`,
+    why,
     fix: `select columns with ${option('columns', 'a,b.c')}, or write NDJSON with ${option('format', 'ndjson')}; restart with ${option('fresh')}`,
   });
 }
@@ -92,6 +108,7 @@ class MissingColumns {
     if (this.#missing.size === 0 || this.#pages >= mostPages) return;
     this.#pages += 1;
     this.#seen.learn(page);
+    if (this.#seen.nameBytes > mostNameBytes) return this.#missing.clear(); // too many to compare with
     for (const name of this.#seen.columns) this.#missing.delete(name);
   }
 

@@ -53,6 +53,9 @@ export class JsonFlattener {
   readonly #program = instantiateTextProgram() as Program;
   readonly #columns: string[] = [];
   #memory = Buffer.alloc(0);
+  #nameBytes = 0;
+  /** Number of columns whose names are counted in `#nameBytes`. */
+  #measured = 0;
 
   constructor({ columns, escapeFormulas }: FlattenerOptions) {
     const program = this.#program;
@@ -69,6 +72,17 @@ export class JsonFlattener {
       this.#columns.push(this.#nameOf(program.placeOfColumn(column)));
     }
     return this.#columns;
+  }
+
+  /** Bytes of the names of all columns so far, which repeat the names around them. */
+  get nameBytes(): number {
+    const program = this.#program;
+    for (; this.#measured < program.columnCount.value; this.#measured += 1) {
+      let place = program.placeOfColumn(this.#measured);
+      for (; place !== program.rootPlace.value; place = program.parentOf(place))
+        this.#nameBytes += program.spellingEnd(place) - program.spellingOf(place) + 1;
+    }
+    return this.#nameBytes;
   }
 
   /** Number of columns so far. */

@@ -208,6 +208,29 @@ it.runIf(process.platform === 'linux')('keeps few of many different error codes'
   expect(outcome.peak).toBeLessThan(mostBytes);
 });
 
+it.runIf(process.platform === 'linux').each([
+  { what: 'refuses', flags: [], code: 9, text: 'names of the columns have more than 8 MiB' },
+  {
+    what: 'writes chosen columns of',
+    flags: ['--columns=identity,Cit'],
+    code: 0,
+    text: 'exported',
+  },
+])('$what records whose columns would fill the memory', async ({ flags, code, text }) => {
+  const world = makeWorld();
+  const record = `{"identity":"a","profileData":${deep(20, 9000)}}`;
+  await using server = await startLoopbackServer((request, response) => {
+    const page = request.method === 'POST' ? '"cursor":"c"' : `"records":[${record}]`;
+    request.resume().on('end', () => response.end(`{"status":"success",${page}}`));
+  });
+  const range = ['--event=a', '--from=2026-01-01', '--to=2026-01-01'];
+  const argv = ['export-profiles', ...range, '-o', 'out.csv', ...flags];
+  const outcome = await runMeasured(world, argv, server.url);
+  expect(outcome.stderr).toContain(text);
+  expect(outcome.code).toBe(code);
+  expect(outcome.peak).toBeLessThan(200_000_000);
+});
+
 it('refuses a request body that is nested too deep or has too many values', async () => {
   const { service } = await serve();
   const post = async (body: string) => {
