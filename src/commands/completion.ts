@@ -50,7 +50,8 @@ export const completeCommand: CommandSpec = {
   ],
   run: async (call) => {
     const [kind = '', ...words] = call.operands;
-    const names = await answers[kind as keyof typeof answers]?.(call, words).catch(() => []);
+    const answer = Object.hasOwn(answers, kind) ? answers[kind as keyof typeof answers] : undefined;
+    const names = await answer?.(call, words).catch(() => []);
     call.runtime.stdout.write((names ?? []).map((name) => `${name}\n`).join(''));
   },
 };

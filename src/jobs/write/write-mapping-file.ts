@@ -89,10 +89,11 @@ function inferFromRows(
 }
 
 /** Returns how many values fit the formats that a draft states, and which values it takes as missing. */
-const evidenceFor = ({ types = {} }: MappingFile, columns: SampledRows['columns']): string[] =>
-  columns.flatMap((column) => {
+function evidenceFor(mapping: MappingFile, columns: SampledRows['columns']): string[] {
+  const types = new Map(Object.entries(mapping.types ?? {})); // a column may be named constructor
+  return columns.flatMap((column) => {
     const name = JSON.stringify(column.name);
-    const type = types[column.name];
+    const type = types.get(column.name);
     const missing = Array.from(column.placeholders, ([text, count]) => {
       const values = count === 1 ? '1 value is' : `${groupDigits(count)} values are`;
       return `${name}: ${values} ${JSON.stringify(text)}, read as missing`;
@@ -106,6 +107,7 @@ const evidenceFor = ({ types = {} }: MappingFile, columns: SampledRows['columns'
     const unread = rival ? `; ${groupDigits(rival.unread)} of them cannot be ${rival.type}` : '';
     return [`${name}: ${type}: ${values}${unread}, such as ${JSON.stringify(example)}`, ...missing];
   });
+}
 
 /** Asks which of several types the values of a column have; undefined if nobody answers. */
 export type ChooseType = (column: string, found: FittingTypes) => Promise<CellType | undefined>;

@@ -26,6 +26,14 @@ const crm =
   );
 
 describe('upload --preview --write-mapping', () => {
+  it('writes columns that are named like members of every object', async () => {
+    const world = worldWith({ 'u.csv': 'identity,constructor,toString,__proto__\na,x,y,z\n' });
+    const argv = ['upload', 'u.csv', '--preview', '--write-mapping', 'm.json'];
+    const { code, stderr } = await world.run(argv);
+    expect(stderr).toContain('wrote m.json: identity "identity", 4 columns');
+    expect(code).toBe(0);
+  });
+
   it('infers the type and expectations of every column', async () => {
     const world = worldWith({ 'crm.csv': crm });
     const argv = ['upload', 'crm.csv', '--preview', '--write-mapping', 'm.json'];
