@@ -52,6 +52,24 @@ it.runIf(process.platform === 'linux').each([
   expect(outcome.peak).toBeLessThan(mostBytes);
 });
 
+it.runIf(process.platform === 'linux').each([
+  ['--all', 500],
+  ['--sample', 300],
+] as const)(
+  'verifies no more long records than fit in memory: %s',
+  { timeout: 30_000 },
+  async (sample, count) => {
+    const { service, world } = await serve();
+    const line = (n: number) => `{"identity":"a${n}","profileData":{"City":"${long}"}}`;
+    writeFileSync(world.path('in.ndjson.gz'), gzipSync(linesOf(count, line)));
+    const size = sample === '--all' ? [] : [String(count)];
+    const argv = ['verify', 'in.ndjson.gz', sample, ...size];
+    const { code, stderr, peak } = await runMeasured(world, argv, service.url);
+    expect([code, stderr]).toEqual([8, expect.stringContaining('E-TOO-MANY')]);
+    expect(peak).toBeLessThan(sample === '--all' ? 600 * 2 ** 20 : 250 * 2 ** 20);
+  },
+);
+
 /** Values within objects with long names: the path of each takes as much as all of these names. */
 const deep = (depth: number, values: number): string => {
   const names = Array.from({ length: depth }, () => `{"${'k'.repeat(20_000)}":`).join('');
@@ -86,6 +104,19 @@ it.runIf(process.platform === 'linux')(
     const argv = ['upload', '--check', 'in.ndjson', '--types=b.c:integer'];
     const outcome = await runMeasured(world, argv);
     expect(outcome.stderr).toContain('check: 1 of 2 records would be sent');
+    expect(outcome.peak).toBeLessThan(mostBytes);
+  },
+);
+
+it.runIf(process.platform === 'linux')(
+  'drafts no mapping file whose column names would fill the memory',
+  async () => {
+    const world = makeWorld();
+    writeFileSync(world.path('in.ndjson'), `{"identity":"a","b":${deep(20, 40_000)}}\n`);
+    const argv = ['upload', 'in.ndjson', '--preview', '--write-mapping', 'm.json'];
+    const outcome = await runMeasured(world, argv);
+    expect(outcome.stderr).toContain('the names of the columns have more than 4 MiB together');
+    expect(outcome.code).toBe(2);
     expect(outcome.peak).toBeLessThan(mostBytes);
   },
 );

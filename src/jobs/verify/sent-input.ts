@@ -24,6 +24,10 @@ import type { SentEvents } from './sent-events.js';
 
 /** Maximum distinct users or addresses, and maximum distinct events, in memory. */
 const mostKeys = 500_000;
+/** Maximum characters of their records for a sample of so many: 64 Mi, and 512 for each. */
+const mostCharacters = (size: number): number => 2 ** 26 + 512 * Math.min(size, mostKeys);
+/** Characters of records that are read before those in memory are counted again. */
+const countedEach = 2 ** 24;
 
 interface Reading {
   readonly mapper: Mapper;
@@ -73,6 +77,8 @@ export class SentInput {
   readonly untold: UntoldRecords[] = [];
   readonly #reading: Reading;
   readonly #json = new JsonParser();
+  /** Characters of the records read since those in memory were counted. */
+  #uncounted = 0;
 
   constructor(reading: Reading, events: SentEvents) {
     this.#reading = reading;
@@ -215,6 +221,7 @@ export class SentInput {
     line: string | undefined,
   ): SentRecord {
     const text = json.toString('utf8', bounds[2 * at], bounds[2 * at + 1]);
+    this.#uncounted += text.length;
     return { ...placeOf(rows, row[at]!), text, row: line };
   }
 
@@ -224,13 +231,22 @@ export class SentInput {
 
   #refuseTooMany(): void {
     const held = [this.#sample.count, this.events.size, this.untold.length];
-    if (held.every((count) => count <= mostKeys)) return;
-    throw new EngagectlError('E-TOO-MANY', `more than ${mostKeys} distinct records to compare`, {
-      why: 'distinct records are kept in memory; events of a file one day at a time',
-      fix: 'compare a sample of the users, or read events from files instead of a pipe',
-    });
+    if (held.some((count) => count > mostKeys))
+      throw tooMany(`more than ${mostKeys} distinct records to compare`);
+    if (this.#uncounted <= countedEach) return;
+    this.#uncounted = 0;
+    let characters = 0;
+    for (const { text } of this.records()) characters += text.length;
+    if (characters > mostCharacters(this.#reading.size))
+      throw tooMany('the records to compare are too long');
   }
 }
+
+const tooMany = (what: string): EngagectlError =>
+  new EngagectlError('E-TOO-MANY', what, {
+    why: 'distinct records are kept in memory; events of a file one day at a time',
+    fix: 'compare a smaller sample of the users, or read events from files instead of a pipe',
+  });
 
 function placeOf({ source, lines }: RowBlock, row: number) {
   return { source, line: lines[row] ?? 0 };

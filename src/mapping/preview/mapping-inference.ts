@@ -226,16 +226,29 @@ function closedSets(
   return Object.fromEntries(sets);
 }
 
-/** Lists the values of an object by their paths; see `NestedColumns`. */
-function valuesOf(row: object, around: string): (readonly [path: string, value: unknown])[] {
-  return Object.entries(row).flatMap(([name, value]: [string, unknown]) => {
+/** Yields the values of an object by their paths; see `NestedColumns`. */
+function* valuesOf(
+  row: object,
+  around: string,
+): Generator<readonly [path: string, value: unknown]> {
+  for (const [name, value] of Object.entries(row) as [string, unknown][]) {
     const isNested = typeof value === 'object' && value !== null && !Array.isArray(value);
     const isPath = around !== '' || isNested;
     const path = `${around}${isPath ? name.replaceAll('.', String.raw`\.`) : name}`;
     const isOperator = isNested && Object.keys(value)[0]?.startsWith('$') !== false;
-    return isNested && !isOperator ? valuesOf(value, `${path}.`) : [[path, value] as const];
-  });
+    if (isNested && !isOperator) yield* valuesOf(value, `${path}.`);
+    else yield [path, value];
+  }
 }
+
+/** Maximum characters of the names of all columns, which the mapping file would list. */
+const mostNames = 4 * 1024 * 1024;
+
+const tooLongNames = (): EngagectlError =>
+  new EngagectlError('E-USAGE', 'the names of the columns have more than 4 MiB together', {
+    why: 'a drafted mapping file lists every column',
+    fix: 'write one by hand, with the columns that you need',
+  });
 
 /** Returns the name of a value within its innermost object. */
 const nameWithin = (path: string): string =>
@@ -243,7 +256,8 @@ const nameWithin = (path: string): string =>
 
 /**
  * Samples flat rows; `header` is empty for JSON. Returns undefined if one of them is a
- * record of the service or of an export, which has no columns. Skips rows that are not JSON.
+ * record of the service or of an export, which has no columns. Skips rows that are not JSON. Throws E-USAGE for columns
+ * whose names would fill the memory.
  */
 export function sampleRows(
   blocks: readonly RowBlock[],
@@ -253,6 +267,7 @@ export function sampleRows(
   if (exportedKind(header)) return undefined;
   const columns = new Map(header.map((name) => [name, new ColumnSample(name, zone)]));
   let rows = 0;
+  let nameCharacters = 0;
   let isCsv = true;
   for (const block of blocks) {
     isCsv &&= block.cells !== undefined;
@@ -263,7 +278,11 @@ export function sampleRows(
       rows += 1;
       for (const [name, value] of block.cells ? Object.entries(row) : valuesOf(row, '')) {
         let column = columns.get(name);
-        if (!column) columns.set(name, (column = new ColumnSample(name, zone)));
+        if (!column) {
+          nameCharacters += name.length;
+          if (nameCharacters > mostNames) throw tooLongNames();
+          columns.set(name, (column = new ColumnSample(name, zone)));
+        }
         column.add(value);
       }
     }
