@@ -263,16 +263,18 @@ export const errorExplanations = {
   },
   'E-CSV-QUOTE': {
     means:
-      'a quote in the CSV is never closed, so everything after it could be the text of one cell; nothing after it was sent',
+      'a quote in the CSV is never closed, or may be part of a cell in another dialect, so what follows could be the text of one cell; nothing after it was sent',
     causes: [
       'a cell starts with a quote character that belongs to its text',
       'the file was truncated inside a quoted cell',
       'a quoted cell longer than --max-record-bytes',
+      'the program that wrote the file escapes quotes with a backslash, or writes blanks in front of them',
     ],
     next: [
       'close or double the quote on that line, then rerun the same command with --fresh',
       'for profiles and subscriptions: --recover-quotes rejects that line and resumes on the next one',
       'set another quote character, or none: --quote "\'", --quote ""',
+      "set the character that escapes quotes: --escape '\\'",
     ],
   },
   'E-HEADER': {

@@ -5,6 +5,7 @@ import {
   dialectError,
   longestMarker,
   openQuote,
+  strayQuote,
   type CsvProgram,
   type CsvParseError,
   type CsvDialect,
@@ -24,8 +25,18 @@ import { incompleteBytes } from './encoding-detection.js';
 import type { RowParseError } from './row-block.js';
 import type { InputOptions } from './input-format.js';
 
+/** Bytes that are read in another form without need; see `#bytesAhead`. */
+const mostAhead = 16 * 1024 * 1024;
 /** Bytes scanned at once; most windows are smaller. */
 const usualBytes = 512 * 1024;
+
+interface CsvSplitterOptions {
+  /** Resume on the next line after a quote that is never closed. */
+  readonly recovers: boolean;
+  /** The user has said how quotes are escaped. */
+  readonly isEscapeKnown: boolean;
+  readonly maxRecordBytes: number;
+}
 
 /** Shared by all blocks without errors. */
 const none: readonly RowParseError[] = [];
@@ -34,7 +45,8 @@ const none: readonly RowParseError[] = [];
  * Splits CSV, TSV and bare lists (CSV of one column without a delimiter). LF, CRLF and CR end a
  * line, also inside quotes; blank lines and comments are skipped. After a quoting error it resumes on the line
  * after the error, so that the content of a quoted cell never becomes a record. A quote that is never closed ends
- * the input, unless `recovers` is set: then it resumes on the next line.
+ * the input, unless `recovers` is set: then it resumes on the next line. So does a record that begins or ends elsewhere if
+ * quotes are escaped with backslashes, or follow blanks: its lines may be inside of a cell.
  */
 export class CsvSplitter implements RecordSplitter {
   readonly header: readonly string[];
@@ -43,7 +55,11 @@ export class CsvSplitter implements RecordSplitter {
   readonly state = undefined;
   readonly #scanner: CsvScanner;
   readonly #recovers: boolean;
+  readonly #isEscapeKnown: boolean;
   readonly #maxRecordBytes: number;
+  /** Bytes that were split, and bytes that were read in another form, which some texts would make many times as many. */
+  #bytesUsed = 0;
+  #bytesAhead = 0;
   /** Rest of the record being skipped: cells, or only the line of an error. */
   #skipping: 'cells' | 'line' | undefined;
 
@@ -51,12 +67,13 @@ export class CsvSplitter implements RecordSplitter {
     header: readonly string[],
     program: CsvProgram,
     markers: CsvDialect,
-    { recovers, maxRecordBytes }: { recovers: boolean; maxRecordBytes: number },
+    { recovers, isEscapeKnown, maxRecordBytes }: CsvSplitterOptions,
   ) {
     this.header = header;
     this.program = program;
     this.markers = markers;
     this.#recovers = recovers;
+    this.#isEscapeKnown = isEscapeKnown;
     this.#maxRecordBytes = maxRecordBytes;
     this.#scanner = new CsvScanner(program, markers, { recovers });
   }
@@ -65,12 +82,15 @@ export class CsvSplitter implements RecordSplitter {
   cut(text: Buffer, line: number, last: boolean, holdBack?: HoldBack): SplitRecords {
     for (let size = usualBytes; ; size *= 2) {
       const isWhole = text.length <= size;
-      const cut = this.#cut(text.subarray(0, size), line, last && isWhole, holdBack);
+      const cut = this.#cut(text, { size, line, last, holdBack });
+      this.#bytesUsed += cut.used;
       if (cut.used > 0 || cut.unclosed || isWhole) return cut;
     }
   }
 
-  #cut(text: Buffer, line: number, last: boolean, holdBack?: HoldBack): SplitRecords {
+  #cut(whole: Buffer, { size, line, last: isEnd, holdBack }: Part): SplitRecords {
+    const text = whole.subarray(0, size);
+    const last = isEnd && whole.length <= size;
     this.#scanner.begin(text, this.header.length, last);
     const { parseErrors: found, ...records } = this.#scanner.cut(line);
     const end = found.at(-1);
@@ -82,10 +102,59 @@ export class CsvSplitter implements RecordSplitter {
         : rejected.map((failure) => this.#parseErrorOf(failure, text, last));
     const cut = { ...records, parseErrors, unclosed };
     const long = this.#recovers ? undefined : this.#longQuote(cut, text);
-    const checked = long ? { ...cutBefore(long, cut), unclosed: long.place } : cut;
+    const closed = long ? { ...cutBefore(long, cut), unclosed: long.place } : cut;
+    const checked = this.#beforeOtherDialect(closed, whole, { failures: rejected, last: isEnd });
     const mayEndEarly = last && !checked.unclosed && cut.used === text.length;
     const kept = holdBack && mayEndEarly ? withoutIncomplete(checked, text, holdBack) : checked;
     return unescapeCells(text, kept, this.markers);
+  }
+
+  /**
+   * Ends a cut before the first record that begins or ends elsewhere in another dialect, in which it is a record of the
+   * table, too. The rest stays in the text if more of it must be read to know.
+   */
+  #beforeOtherDialect(
+    cut: SplitRecords,
+    whole: Buffer,
+    { failures, last }: { readonly failures: readonly CsvParseError[]; readonly last: boolean },
+  ): SplitRecords {
+    const { delimiter, quote, escape } = this.markers;
+    if (quote.length === 0 || !escape.equals(quote)) return cut;
+    for (const doubt of doubtfulRecords(whole, cut, { failures, delimiter, quote })) {
+      if (doubt.dialect === 'backslash' && this.#isEscapeKnown) continue;
+      const { at, record, line, quoteAt, dialect } = doubt;
+      const found = this.#readOtherwise(doubt, whole, last);
+      if (found === 'same') continue;
+      const before = { ...cutBefore({ record, at }, cut), line, unclosed: undefined };
+      if (found === 'unread') return before;
+      const lineEnds = whole.toString('latin1', at, quoteAt).match(/\r\n|\r|\n/g)?.length ?? 0;
+      const place = placeOf({ line, lineEnds, where: quoteAt }, whole);
+      return { ...before, unclosed: { ...place, dialect } };
+    }
+    return cut;
+  }
+
+  /** Whether a record is another one in the forms of a dialect; `unread` if more text must be read to know. */
+  #readOtherwise(
+    { at, end, isOneLine, dialect }: DoubtfulRecord,
+    whole: Buffer,
+    isLast: boolean,
+  ): 'same' | 'other' | 'unread' {
+    const { delimiter, quote } = this.markers;
+    const text = whole.subarray(0, at + this.#maxRecordBytes);
+    const last = isLast && text.length === whole.length;
+    for (const form of formsOf[dialect]) {
+      const read = readRecord(text, at, { delimiter, quote, last, ...form });
+      this.#bytesAhead += read.at - at;
+      if (this.#bytesAhead > mostAhead + 8 * this.#bytesUsed) return 'other'; // in doubt
+      if (read.ends === 'beyond' && text.length === whole.length && !last) return 'unread';
+      if (read.ends !== 'here' || read.width !== this.header.length) continue;
+      // A line that is rejected in one dialect, and is a record in the other, hides nothing.
+      const isSame =
+        end === undefined ? isOneLine && !spansLines(text, at, read.at) : read.at === end;
+      if (!isSame) return 'other';
+    }
+    return 'same';
   }
 
   /** Skips a cell of several lines as a whole, because its lines would look like records. */
@@ -172,6 +241,153 @@ export class CsvSplitter implements RecordSplitter {
     return { at, line, column: where - at + 1, error: what, raw };
   }
 }
+
+interface Part {
+  /** Bytes of the text that are split. */
+  readonly size: number;
+  readonly line: number;
+  readonly last: boolean;
+  readonly holdBack: HoldBack | undefined;
+}
+
+/** How another program may write cells. */
+interface CellForm {
+  /** A backslash makes the next character literal. */
+  readonly escapes?: boolean;
+  /** A quote is doubled within quotes. */
+  readonly doubles?: boolean;
+  /** Blanks may be in front of a quoted cell. */
+  readonly blanks?: boolean;
+}
+
+const formsOf: Readonly<Record<NonNullable<UnclosedQuote['dialect']>, readonly CellForm[]>> = {
+  backslash: [{ escapes: true }, { escapes: true, doubles: true }],
+  blank: [{ doubles: true, blanks: true }],
+};
+
+/** A record that may end elsewhere in another dialect. */
+interface DoubtfulRecord {
+  readonly at: number;
+  /** Number of records before it, and its first line. */
+  readonly record: number;
+  readonly line: number;
+  /** Undefined if it was rejected. */
+  readonly end: number | undefined;
+  /** The record, or its part up to the error, is one line. */
+  readonly isOneLine: boolean;
+  readonly dialect: keyof typeof formsOf;
+  /** The quote that shows it. */
+  readonly quoteAt: number;
+}
+
+const backslash = 0x5c;
+
+interface DoubtQuery extends Pick<CsvDialect, 'delimiter' | 'quote'> {
+  readonly failures: readonly CsvParseError[];
+}
+
+/** Finds records with a quote after a backslash, or with one after blanks at the start of a cell, in their order. */
+function doubtfulRecords(text: Buffer, cut: SplitRecords, query: DoubtQuery): DoubtfulRecord[] {
+  const { failures, delimiter, quote } = query;
+  const found: DoubtfulRecord[] = [];
+  const add = (failure: CsvParseError | undefined, record: number, about: DoubtSign): void => {
+    const [at, line] = failure
+      ? [failure.at, failure.line]
+      : [cut.bounds[2 * record]!, cut.lines[record]!];
+    const end = failure ? undefined : cut.bounds[2 * record + 1];
+    found.push({ at, line, end, record, isOneLine: failure?.lineEnds === 0, ...about });
+  };
+  for (const failure of failures) {
+    const { at, what, where } = failure;
+    if (what !== strayQuote) continue;
+    let start = where;
+    while (start > at && text[start - 1] === space) start -= 1;
+    const isFirst = start === at || isMarkerAt(text, delimiter, start - delimiter.length);
+    if (isFirst && start < where)
+      add(failure, recordsBefore(cut, at), { quoteAt: where, dialect: 'blank' });
+  }
+  let [record, failed] = [0, 0];
+  const used = text.subarray(0, cut.used);
+  for (let slash = used.indexOf(backslash); slash >= 0; slash = used.indexOf(backslash, slash)) {
+    const first = slash;
+    while (text[slash] === backslash) slash += 1;
+    if ((slash - first) % 2 === 0 || !isMarkerAt(text, quote, slash)) continue;
+    while (record < cut.count && cut.bounds[2 * record]! <= first) record += 1;
+    while (failed < failures.length && failures[failed]!.at <= first) failed += 1;
+    const failure = failures[failed - 1];
+    const isRejected = (failure?.at ?? -1) > (record === 0 ? -1 : cut.bounds[2 * record - 2]!);
+    if (record === 0 && !isRejected) continue; // above the first record
+    const of = isRejected ? record : record - 1;
+    const at = isRejected ? failure!.at : cut.bounds[2 * of]!;
+    if (found.at(-1)?.at === at && found.at(-1)?.dialect === 'backslash') continue;
+    add(isRejected ? failure : undefined, of, { quoteAt: slash, dialect: 'backslash' });
+  }
+  return found.toSorted((a, b) => a.at - b.at);
+}
+
+type DoubtSign = Pick<DoubtfulRecord, 'quoteAt' | 'dialect'>;
+
+const isMarkerAt = (text: Buffer, marker: Buffer, at: number): boolean =>
+  text[at] === marker[0] &&
+  (marker.length === 1 || text.subarray(at, at + marker.length).equals(marker));
+
+const spansLines = (text: Buffer, from: number, to: number): boolean =>
+  /[\r\n]/.test(text.toString('latin1', from, to));
+
+/** Returns the number of records that begin before a position. */
+function recordsBefore({ bounds, count }: SplitRecords, at: number): number {
+  let [low, high] = [0, count];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (bounds[2 * middle]! < at) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/**
+ * Reads the record at a position in another form: how many cells it has, and where it ends, or why it does not.
+ * `last`: nothing follows.
+ */
+function readRecord(
+  text: Buffer,
+  start: number,
+  form: CellForm & Pick<CsvDialect, 'delimiter' | 'quote'> & { readonly last: boolean },
+): { readonly at: number; readonly width: number; readonly ends: 'here' | 'invalid' | 'beyond' } {
+  const { delimiter, quote, escapes, doubles, blanks, last } = form;
+  const [quoteByte, delimiterByte] = [quote[0], delimiter[0]];
+  let at = start;
+  for (let width = 1; ; width += 1) {
+    if (blanks) while (text[at] === space) at += 1;
+    const isQuoted = isMarkerAt(text, quote, at);
+    if (isQuoted) at += quote.length;
+    let isOpen = true;
+    while (isOpen && at < text.length) {
+      const byte = text[at];
+      if (escapes && byte === backslash) at += 2;
+      else if (byte === quoteByte && isMarkerAt(text, quote, at)) {
+        const isDoubled = isQuoted && doubles && isMarkerAt(text, quote, at + quote.length);
+        if (isDoubled) at += 2 * quote.length;
+        else isOpen = false;
+        if (isQuoted && !isDoubled) at += quote.length;
+      } else if (
+        !isQuoted &&
+        (isLineEnd(byte) || (byte === delimiterByte && isMarkerAt(text, delimiter, at)))
+      )
+        isOpen = false;
+      else at += 1;
+    }
+    if (at >= text.length)
+      return { at: text.length, width, ends: last && !(isQuoted && isOpen) ? 'here' : 'beyond' };
+    if (isLineEnd(text[at])) return { at, width, ends: 'here' };
+    if (delimiter.length === 0 || !isMarkerAt(text, delimiter, at))
+      return { at, width, ends: 'invalid' };
+    at += delimiter.length;
+  }
+}
+
+const space = 0x20;
+const isLineEnd = (byte: number | undefined): boolean => byte === 0x0a || byte === 0x0d;
 
 /**
  * Leaves the last row in a text that ends without a line end if it is incomplete: an invalid row, one that

@@ -206,6 +206,7 @@ async function splitterFor(
     : await readHeader(from, markers);
   const cutter = new CsvSplitter(header.names, input.csv, markers, {
     recovers: options.recoverQuotes ?? false,
+    isEscapeKnown: options.escape !== undefined,
     maxRecordBytes: input.maxRecordBytes,
   });
   return { cutter, line: header.nextLine, headerLine: isList ? null : header.line, skippedLines };

@@ -27,13 +27,27 @@ export interface SplitRecords {
   readonly incomplete?: string | undefined;
 }
 
-/** Position of a quote that makes the rest of the text one cell. */
+/** Position of a quote that makes the rest of the text one cell, or with which the text may have another dialect. */
 export interface UnclosedQuote {
   readonly line: number;
   readonly column: number;
   /** Bytes after which reading stopped, if it did not reach the end of the input. */
   readonly limit?: number | undefined;
+  /** What may be in front of its quotes, if it is closed. */
+  readonly dialect?: keyof typeof otherDialects;
 }
+
+/** Dialects that a table may have although most of it can be read without. */
+const otherDialects = {
+  backslash: {
+    what: 'may be escaped with a backslash',
+    fix: `if it is, add --escape '\\'; if quotes within cells are doubled, add --escape '"'`,
+  },
+  blank: {
+    what: 'follows a blank, and may start a cell of several lines',
+    fix: "if a blank follows each delimiter, add it, like --delimiter ', '; otherwise remove it",
+  },
+} as const;
 
 /** Result of skipping the rest of an overlong record; `done` when its end was reached. */
 export interface Skip {
@@ -221,7 +235,20 @@ async function skipRecord(input: SplitInput, from: number): Promise<number> {
 }
 
 /** Nothing after the quote may become a record, because it may be free text of a cell. */
-function unclosedQuote(file: string, { line, column, limit }: UnclosedQuote): EngagectlError {
+function unclosedQuote(
+  file: string,
+  { line, column, limit, dialect }: UnclosedQuote,
+): EngagectlError {
+  if (dialect !== undefined) {
+    const { what, fix } = otherDialects[dialect];
+    return new EngagectlError('E-CSV-QUOTE', `${file}: the quote on line ${line} ${what}`, {
+      file,
+      line,
+      column,
+      why: 'what is inside of a cell then would become records of its own; nothing from there on was sent',
+      fix,
+    });
+  }
   const ending =
     limit === undefined ? 'never closed' : `not closed within ${groupDigits(limit)} bytes`;
   const longer = limit === undefined ? '' : '; for longer cells, raise --max-record-bytes';

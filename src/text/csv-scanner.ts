@@ -73,8 +73,11 @@ export interface CsvRecord {
 /** The parse error without an end. */
 export const openQuote = 'quote that is never closed';
 
+/** The parse error of a quote behind the start of a cell. */
+export const strayQuote = 'quote in an unquoted cell';
+
 const quotingErrors = new Map([
-  [-2, 'quote in an unquoted cell'],
+  [-2, strayQuote],
   [-3, 'text after a closing quote'],
   [-4, openQuote],
 ]);

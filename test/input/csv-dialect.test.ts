@@ -212,3 +212,65 @@ const wildTexts = fc
     maxLength: 25,
   })
   .map((parts) => parts.join(''));
+
+/** A cell in the dialect of a program: all quoted, as where a program need not look into them. */
+const writers = {
+  doubled: (cell: string) => `"${cell.replaceAll('"', '""')}"`,
+  // csv of Python with doublequote=False, escapechar='\\'; Spark; MySQL without line ends
+  backslash: (cell: string) => `"${cell.replaceAll(/["\\]/g, String.raw`\$&`)}"`,
+  mysql: (cell: string) => `"${cell.replaceAll(/["\\\n]/g, String.raw`\$&`)}"`,
+  // fputcsv of PHP: a quote behind a backslash is not doubled
+  php: (cell: string) => `"${cell.replaceAll(/\\.|"/gs, (one) => (one === '"' ? '""' : one))}"`,
+  blank: (cell: string) => ` "${cell.replaceAll('"', '""')}"`,
+} as const;
+
+describe('quotes that another program wrote', () => {
+  /** What a visitor may type, to make a record of a part of it. */
+  const pieces = ['\\', '"', '\n', 'victim,x', ',', '""', String.raw`\"`, 'text', ' ', 'C:\\dir\\'];
+  const cell = fc.array(fc.constantFrom(...pieces), { maxLength: 8 }).map((all) => all.join(''));
+  const rows = fc.array(cell, { minLength: 1, maxLength: 6 });
+
+  it.each(['backslash', 'mysql', 'php', 'blank'] as const)(
+    'do not make a record of the inside of a cell: %s',
+    async (writer) => {
+      await fc.assert(
+        fc.asyncProperty(rows, chunkSizes, async (cells, sizes) => {
+          // PHP itself cannot read its own cell that ends with a backslash.
+          const isReadable = (text: string) => writer !== 'php' || !text.endsWith('\\');
+          const lines = cells
+            .filter(isReadable)
+            .map((text, n) => `u${n},${writers[writer](text)}\n`);
+          const text = `identity,Note\n${lines.join('')}`;
+          const read = await readText(chunked(Buffer.from(text), sizes), { inputFormat: 'csv' });
+          const users = read.rows.map((row) => row.cells?.[0]);
+          expect(users.filter((user) => !/^u\d$/.test(user ?? ''))).toEqual([]);
+        }),
+        { numRuns: runs(1000) },
+      );
+    },
+  );
+
+  it('do not stop a table of the standard, but for what could be a cell of another program', async () => {
+    const json = fc
+      .array(fc.constantFrom('say "hi", you', 'C:\\dir\\', 'a\nb', '"', 'x'), { maxLength: 4 })
+      .map((values) => JSON.stringify({ values }));
+    const paths = fc.constantFrom(
+      'C:\\a dir, b\\',
+      'D:\\',
+      '"C:\\dir\\"',
+      'see "x\\" there',
+      'a\\\\"b',
+    );
+    const cells = fc.array(fc.oneof(json, paths), { minLength: 1, maxLength: 6 });
+    await fc.assert(
+      fc.asyncProperty(cells, chunkSizes, async (texts, sizes) => {
+        const lines = texts.map((text, n) => `u${n},${writers.doubled(text)},end\n`);
+        const text = `identity,Note,Last\n${lines.join('')}`;
+        const read = await readText(chunked(Buffer.from(text), sizes), { inputFormat: 'csv' });
+        expect([read.error, read.parseErrors]).toEqual([undefined, []]);
+        expect(read.rows.map((row) => row.cells?.[1])).toEqual(texts);
+      }),
+      { numRuns: runs(1000) },
+    );
+  });
+});

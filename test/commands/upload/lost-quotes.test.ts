@@ -36,6 +36,45 @@ describe('a stray quote in a cell of several lines', () => {
   });
 });
 
+describe('a quote behind a backslash, as another program writes it,', () => {
+  const escaped = 'identity,Bio\nann,x\nbob,"hi\\"\nadmin,x\n\\""\ncarl,y\n';
+
+  it.each([[['upload']], [['demerge', '--yes']], [['upload', '--recover-quotes']]])(
+    'stops the run before the lines behind it: %j',
+    async (argv) => {
+      const { code, stderr, users } = await run(escaped, [...argv, 'users.csv']);
+      expect([code, stderr]).toEqual([8, expect.stringContaining('E-CSV-QUOTE')]);
+      expect(stderr).toContain('the quote on line 3 may be escaped with a backslash');
+      expect(stderr).toContain("--escape '\\'");
+      expect(users.filter((user) => user !== 'ann')).toEqual([]);
+    },
+  );
+
+  it('is read as the options say', async () => {
+    const read = await run(escaped, ['upload', 'users.csv', '--escape', '\\']);
+    expect([read.code, read.users]).toEqual([0, ['ann', 'bob', 'carl']]);
+    const doubled = 'identity,Path\nann,"C:\\a, b\\"\nbob,"\n,x"\n';
+    expect((await run(doubled, ['upload', 'users.csv'])).code).toBe(8);
+    const known = await run(doubled, ['upload', 'users.csv', '--escape', '"']);
+    expect([known.code, known.users]).toEqual([0, ['ann', 'bob']]);
+  });
+
+  it('rejects a cell of one line as before', async () => {
+    const { code, users } = await run('identity,Bio\nann,"a \\"b\\" c"\nbob,x\n', [
+      'upload',
+      'users.csv',
+    ]);
+    expect([code, users]).toEqual([3, ['bob']]);
+  });
+});
+
+it('stops before the lines of a cell whose quote follows a blank', async () => {
+  const text = 'identity,Bio\nann, "a\nadmin,x\nend"\ncarl, "y"\n';
+  const { code, stderr, users } = await run(text, ['demerge', 'users.csv', '--yes']);
+  expect([code, users]).toEqual([8, []]);
+  expect(stderr).toContain("--delimiter ', '");
+});
+
 describe('D an unclosed quote', () => {
   it('stops the run with exit 8 before any later record is sent', async () => {
     const { code, stderr, users } = await run(open, ['upload', 'users.csv']);
