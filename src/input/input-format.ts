@@ -12,20 +12,48 @@ const maxBytesAbove = 1024 * 1024;
 const openingBrace = 0x7b;
 const openingBracket = 0x5b;
 
-/** Detects the format from the first line. An empty input is NDJSON without records, because an empty pipe is not an error. */
+interface UnnamedInput {
+  readonly name: string;
+  readonly isPipe: boolean;
+}
+
+/**
+ * Detects the format from the first line. An empty input is NDJSON without records, because an empty pipe is not an error.
+ * Throws E-FORMAT for JSON that may be the value of a list.
+ */
 export async function detectFormat(
   window: TextBuffer,
   { delimiter, comment, listColumn }: InputOptions,
+  { name, isPipe }: UnnamedInput,
 ): Promise<InputFormat> {
   const line = await firstLine(window, comment);
-  if (line.length === 0 || line[0] === openingBrace) return 'ndjson';
-  if (line[0] === openingBracket) return 'json';
+  if (line.length === 0) return 'ndjson';
+  const format = { [openingBrace]: 'ndjson', [openingBracket]: 'json' }[line[0]!] as InputFormat;
+  if (format !== undefined) {
+    const isDoubtful = !isPipe || !isOnlyObjects(window.bytes.toString('utf8', 0, sampleBytes));
+    if (listColumn !== undefined && isDoubtful) throw mayBeValue(name, format);
+    return format;
+  }
   if (delimiter === undefined && line.includes('\t') && !line.includes(',')) return 'tsv';
   // `;` and `|` are not delimiters by default, but they show that this is not a list.
   const delimiters = delimiter === undefined ? [',', ';', '|'] : [delimiter];
   const delimited = delimiters.some((delimiter) => line.includes(delimiter));
   return delimited || line.includes('{') || listColumn === undefined ? 'csv' : 'list';
 }
+
+/** Whether the start of a text is objects, one on each line or in an array, so far as it was read. */
+const isOnlyObjects = (text: string): boolean =>
+  /^\s*\[\s*(?:\{|$)/.test(text) ||
+  text.split(/[\r\n]+/).every((line) => /^\s*(?:\{|$)/.test(line));
+
+/** Identities may be any text, also one that looks like a record with another identity. */
+const mayBeValue = (file: string, format: InputFormat): EngagectlError =>
+  new EngagectlError('E-FORMAT', `${file} may be JSON, or a list with a value that looks like it`, {
+    why: 'neither its name nor an option says its format, and the values of a list may be any text',
+    fix: `add --input-format ${format}, or --input-format list, with --quote '' if its values contain quotes`,
+    file,
+    line: 1,
+  });
 
 /** Throws EngagectlError E-FORMAT for a text that does not start with `[`. */
 export async function expectArray(window: TextBuffer, name: string): Promise<void> {

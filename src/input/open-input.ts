@@ -77,7 +77,8 @@ export async function openInput(
     const inflated = whileOpen(decompress(opened.chunks, name), () => isOpen);
     const { window, encoding } = await openText(source, inflated, { text, known, options });
     const named = formatFor(options, name);
-    const format = named ?? (await detectFormat(window, options));
+    const isPipe = source.size === undefined;
+    const format = named ?? (await detectFormat(window, options, { name, isPipe }));
     const input = { window, csv, name, maxRecordBytes: options.maxRecordBytes };
     const splitter = await splitterFor(format, input, options, from.state);
     await refuseOtherForm(source, splitter.cutter, options, window.bytes);

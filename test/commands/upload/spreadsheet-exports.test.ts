@@ -108,6 +108,31 @@ describe('the dialect of a spreadsheet', () => {
     expect(service.requests()).toEqual([]);
   });
 
+  it.each([
+    ['an object', '{"identity":"victim"}\nann\n'],
+    ['one object', '{"identity":"victim"}\n'],
+    [
+      'a rejected record',
+      '{"source":"x","line":1,"stage":"service","record":{"identity":"victim"}}\n',
+    ],
+    ['an array', '["victim"]\nann\n'],
+    ['one array', '["victim","admin"]\n'],
+  ])('takes %s at the start of a list for no other format', async (what, text) => {
+    const { world, service } = await serve();
+    writeFileSync(world.path('leavers.txt'), text);
+    const refused = await world.run(['demerge', 'leavers.txt', '--yes']);
+    expect([refused.code, refused.stderr]).toEqual([8, expect.stringContaining('E-FORMAT')]);
+    expect(refused.stderr).toContain('--input-format list');
+    const asList = ['--input-format', 'list', '--quote', ''];
+    const list = await world.run(['demerge', 'leavers.txt', '--yes', ...asList]);
+    expect([list.code, written(service).flat()]).toEqual([0, text.trimEnd().split('\n')]);
+    const other = await serve();
+    const piped = await other.world.run(['demerge', '-', '--yes'], { stdin: text });
+    const isNdjson = what === 'one object' || what === 'a rejected record'; // as far as a pipe shows
+    expect(piped.code).toBe(isNdjson ? 0 : 8);
+    expect(written(other.service).flat()).toEqual(isNdjson ? ['victim'] : []);
+  });
+
   it('makes no table of a list of which some values have delimiters', async () => {
     const { service, world } = await serve();
     writeFileSync(world.path('list.csv'), 'identity\nu1\nu7|identity\nu8|u2\nu9|u3\n');
