@@ -195,6 +195,7 @@ class SequentialInputs implements Inputs {
           yield block;
         }
         if (open.wasReplaced()) this.warnings.push(replaced(open.source));
+        if (isComplete && this.#mayBeCut(open)) this.warnings.push(cutOff(open.source));
         this.#bytesBefore += open.bytesRead();
         this.#noteEnd(open, isComplete ? end : undefined);
         this.#current = undefined;
@@ -204,6 +205,12 @@ class SequentialInputs implements Inputs {
     } finally {
       await this.close();
     }
+  }
+
+  /** Whether the last cell of a pipe may lack its end, because its producer was interrupted. */
+  #mayBeCut({ window, cutter, holdBack }: OpenInput): boolean {
+    const isPiped = this.totalBytes === undefined;
+    return isPiped && holdBack !== undefined && cutter.markers !== undefined && window.endsInLine;
   }
 
   async #open(input: number, start: Position): Promise<OpenInput> {
@@ -288,6 +295,9 @@ function digestOf({ text, window, cutter, start }: OpenInput): TextDigest | unde
   const endsInLine = isConsumed && window.endsInLine && cutter.state === undefined;
   return { input, offset: length, hash, endsInLine };
 }
+
+const cutOff = (name: string): string =>
+  `${name} has no line end at its end: if the program that writes it was interrupted, its last value is cut off`;
 
 const replaced = (name: string): string =>
   `${name} was deleted or replaced while it was being read; its earlier content was read`;

@@ -361,3 +361,15 @@ describe('a pipe that ends in the middle of a record', () => {
     expect(identities()).toEqual(names(2));
   });
 });
+
+it.each([
+  [[], true],
+  [['--final'], false],
+])('warns of a pipe that ends in a value, if it may be cut off: %j', async (flags, warns) => {
+  const { world, service } = await serve();
+  const argv = ['demerge', '-', '--yes', '--input-format', 'list', ...flags];
+  const { code, stderr } = await world.run(argv, { stdin: 'ann\nbo' });
+  expect([code, written(service).flat()]).toEqual([0, ['ann', 'bo']]);
+  expect(stderr.includes('no line end at its end')).toBe(warns);
+  expect((await world.run(argv, { stdin: 'cid\n' })).stderr).not.toContain('no line end');
+});
