@@ -94,7 +94,7 @@ function patternFor(source: (notation: Notation) => string): (text: string) => R
   };
 }
 
-/** Matches how each escape begins (but for `\"`, which any JSON has), and each character between two letters. */
+/** Matches how each escape begins (but for `\"`, which any JSON has), and each character between two letters but line ends. */
 const mayHaveEscapes = /\\(?![\\"])|%[\da-fA-F]|&[#\w]|[\x00-\x08\x0e-\x1f\x7f]|[^\x00-\x7f]/; // oxlint-disable-line no-control-regex -- the range of ASCII
 
 /**
@@ -107,12 +107,12 @@ function spellingsOf(passcode: string, notation: Notation): string {
 }
 
 /**
- * Zero-width, blank and control characters (a UTF-16 text has a NUL for each letter) and terminal sequences between two
+ * Zero-width, blank and control characters, line ends included (a UTF-16 text has a NUL for each letter) and terminal sequences between two
  * letters, plain or escaped; bounded, as above.
  */
 const invisible =
-  '(?:(?:\\x1b|\\\\{1,8}u001b)\\[[0-9;?]{0,8}[A-Za-z]|[\\x00-\\x08\\x0E-\\x1F\\x7F-\\x9F\\u00AD\\u034F\\u061C\\u115F\\u1160\\u17B4\\u17B5\\u180B-\\u180F\\u200B-\\u200F\\u202A-\\u202E\\u2060-\\u206F\\u3164\\uFE00-\\uFE0F\\uFEFF\\uFFA0]|\\uDB40[\\uDC00-\\uDFFF]' +
-  '|\\\\{1,8}u(?:00[01][0-9a-f]|007f|00[89][0-9a-f]|00ad|034f|061c|180[b-f]|20[06][0-9a-f]|202[a-e]|fe0[0-9a-f]|feff)' +
+  '(?:(?:\\x1b|\\\\{1,8}u001b)\\[[0-9;?]{0,8}[A-Za-z]|[\\x00-\\x08\\x0A-\\x1F\\x7F-\\x9F\\u00AD\\u034F\\u061C\\u115F\\u1160\\u17B4\\u17B5\\u180B-\\u180F\\u200B-\\u200F\\u202A-\\u202E\\u2060-\\u206F\\u3164\\uFE00-\\uFE0F\\uFEFF\\uFFA0]|\\uDB40[\\uDC00-\\uDFFF]' +
+  '|\\\\{1,8}(?:[nr]|u(?:00[01][0-9a-f]|007f|00[89][0-9a-f]|00ad|034f|061c|180[b-f]|20[06][0-9a-f]|202[a-e]|fe0[0-9a-f]|feff))' +
   '|%(?:25){0,4}00|%E2%80%8[b-f]|%E2%81%a[0-9a-f]|%EF%BB%BF|&#(?:x200[b-f]|820[3-7]|xfeff|65279);){0,8}';
 
 /** Backslashes of JSON within JSON; bounded, since there may be a million. */
@@ -193,7 +193,7 @@ const plainSpellings: Readonly<Record<string, string>> = {
 const escaped: Notation = { spellings: letterSpellings, between: invisible };
 const unescaped: Notation = {
   spellings: (letter) => plainSpellings[letter] ?? literal(letter),
-  between: '',
+  between: '[\\n\\r]{0,2}', // printed on one line
 };
 
 const redacted = '[redacted]';

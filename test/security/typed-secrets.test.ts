@@ -166,6 +166,10 @@ it.each([
   '%00',
   '\b',
   '\u007F\u0080',
+  '\n',
+  '\r\n',
+  String.raw`\n`,
+  '\n\u200B',
 ])('masks a passcode with %j between its letters', (between) => {
   const text = redactor('s3cret-77Q')(`no ${Array.from('s3cret-77Q').join(between)} here`);
   expect(text).toBe('no [passcode] here');
