@@ -45,8 +45,8 @@ const none: readonly RowParseError[] = [];
  * Splits CSV, TSV and bare lists (CSV of one column without a delimiter). LF, CRLF and CR end a
  * line, also inside quotes; blank lines and comments are skipped. After a quoting error it resumes on the line
  * after the error, so that the content of a quoted cell never becomes a record. A quote that is never closed ends
- * the input, unless `recovers` is set: then it resumes on the next line. So does a record that begins or ends elsewhere if
- * quotes are escaped with backslashes, or follow blanks: its lines may be inside of a cell.
+ * the input, unless `recovers` is set: then it resumes on the next line. The input also ends before a record that would end
+ * elsewhere if quotes were escaped with backslashes, or followed blanks: its lines may be inside of a cell.
  */
 export class CsvSplitter implements RecordSplitter {
   readonly header: readonly string[];
