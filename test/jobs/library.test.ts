@@ -401,6 +401,27 @@ it.each([
   await expect(exported.toFile(inFolder('empty.ndjson')).result).rejects.toMatchObject(refused);
 });
 
+it('takes the options as they are when it is called, whatever becomes of them', async () => {
+  const before = service.requests().length;
+  const options: { rehearsal?: 'check' } = { rehearsal: 'check' };
+  const checked = account.demerge([{ identity: 'user-of-a-check' }], options);
+  delete options.rehearsal;
+  expect(await checked.result).toMatchObject({ read: 1, requests: 0 });
+  const event = { type: 'event', ts: 'now', eventName: 'First' } as const;
+  const reused: { eventName: string } = { ...event };
+  const first = account.upload([{ identity: 'user-of-a-reuse' }], reused);
+  reused.eventName = 'Second';
+  await first.result;
+  const [only, ...others] = service.requests().slice(before);
+  expect(only?.body).toMatchObject({ d: [{ evtName: 'First' }] });
+  expect(others).toEqual([]);
+  const query = { event: 'First', from: '2025-11-01', to: '2025-11-01' };
+  const exported = account.exportEvents(query);
+  query.event = 'Second';
+  await all(exported);
+  expect(service.requests().at(before + 1)?.body).toMatchObject({ event_name: 'First' });
+});
+
 it.each([
   ['--check', 'the options must be an object, found "--check"'],
   [{ types: 'Joined:date' }, 'types must be a list of texts, found "Joined:date"'],

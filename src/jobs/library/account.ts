@@ -42,30 +42,44 @@ export function createAccount(options: ConnectOptions, runtimeOf: RuntimeOf): Ac
   const write =
     <Options extends WriteOptions>(load: Parameters<typeof startWrite<Options>>[1]) =>
     (source: Source, options?: Options & JobOptions) =>
-      startWrite(library, load, { source, options: (options ?? {}) as Options & JobOptions });
+      startWrite(library, load, {
+        source,
+        options: asGiven(options ?? ({} as Options & JobOptions)),
+      });
   return {
     upload: write<UploadOptions>(async () => (await import('../write/upload.js')).upload),
     subscribe: write<SubscribeOptions>(
       async () => (await import('../write/subscribe.js')).subscribe,
     ),
     demerge: write<DemergeOptions>(async () => (await import('../write/demerge.js')).demerge),
-    exportProfiles: (query) =>
-      createExport(library, query, async (request, context, hooks) => {
+    exportProfiles: (options) => {
+      const query = asGiven(options);
+      return createExport(library, query, async (request, context, hooks) => {
         const { exportProfiles } = await import('../export/export-profiles.js');
         return exportProfiles({ ...query, ...request }, context, hooks);
-      }),
-    exportEvents: (query) =>
-      createExport(library, query, async (request, context, hooks) => {
+      });
+    },
+    exportEvents: (options) => {
+      const query = asGiven(options);
+      return createExport(library, query, async (request, context, hooks) => {
         const { exportEvents } = await import('../export/export-events.js');
         return exportEvents({ ...query, ...request }, context, hooks);
-      }),
-    verify: (source, options = {}) => startVerify(library, source, options),
+      });
+    },
+    verify: (source, options = {}) => startVerify(library, source, asGiven(options)),
     getProfile: (user, options = {}) => lookUpUser(library, user, options),
     getProfiles: (source, options = {}) => lookUpUsers(library, source, options),
     close,
     [Symbol.asyncDispose]: close,
   };
 }
+
+/**
+ * Copies options, because a job reads them after its caller got control back, and may use the object for the next job.
+ * What is not an object is refused later.
+ */
+const asGiven = <Options>(options: Options): Options =>
+  typeof options === 'object' && options !== null ? { ...options } : options;
 
 type WriteJob<Options> = (
   request: WriteRequest & Options,
