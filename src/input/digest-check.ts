@@ -224,7 +224,7 @@ class PrefixSearch {
 
   /** What was found once the whole input was read: an editor may have removed its last line end. */
   get foundAtEnd(): MatchedText | undefined {
-    for (const lineEnd of ['\n', '\r\n']) {
+    for (const lineEnd of ['\n', '\r\n', '\r']) {
       const known = this.#known.find(this.#read.followedBy(Buffer.from(lineEnd)));
       if (!known?.ended) continue;
       const { length: offset, hash, head } = this.#read;

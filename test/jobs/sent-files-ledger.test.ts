@@ -1411,17 +1411,17 @@ describe('D a growing log', () => {
     },
   );
 
-  it.each(['', '\r'])('is the same without its last line end (%j)', async (cr) => {
+  it.each(['\n', '\r\n', '\r'])('is the same without its last line end (%j)', async (end) => {
     const { service, world, run } = await stage();
-    const text = `ann${cr}\nbob`;
-    writeFileSync(world.path('ids.txt'), `${text}${cr}\n`);
+    const text = `ann${end}bob`;
+    writeFileSync(world.path('ids.txt'), `${text}${end}`);
     await run('demerge', 'ids.txt', '--yes');
     writeFileSync(world.path('ids.txt'), text);
     const refused = await run('demerge', 'ids.txt', '--yes');
     expect([refused.code, refused.stderr]).toEqual([8, expect.stringContaining('E-ALREADY-SENT')]);
     const same = await run('demerge', 'ids.txt', '--yes', '--resume');
     expect([same.code, same.summary.resumed]).toEqual([0, 2]);
-    writeFileSync(world.path('ids.txt'), `${text}${cr}\ncid`);
+    writeFileSync(world.path('ids.txt'), `${text}${end}cid`);
     const more = await run('demerge', 'ids.txt', '--yes', '--resume');
     expect([more.code, more.summary.accepted]).toEqual([0, 1]);
     expect(written(service).flat()).toHaveLength(3);
