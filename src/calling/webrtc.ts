@@ -32,7 +32,9 @@ export function webrtc(options: WebrtcOptions = {}): MediaAdapter {
         peer.close();
         throw error;
       });
-      peer.addEventListener('track', ({ track, streams }) => onVoice(track, streams[0]));
+      peer.addEventListener('track', ({ track, streams }) => {
+        if (track.kind === 'audio') onVoice(track, streams[0]); // the other side may send video, too
+      });
       for (const track of microphone.getTracks()) peer.addTrack(track, microphone);
       return startSession(peer, microphone, media);
     },

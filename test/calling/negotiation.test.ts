@@ -146,14 +146,16 @@ it.each([
   await failure;
 });
 
-it('passes on the audio of the other side', async () => {
+it('passes on the audio of the other side, and no video', async () => {
   const { emit, options } = platform();
   const heard: unknown[] = [];
   await webrtc({ ...options, onVoice: (...voice) => void heard.push(voice) }).open(
     way('receiver').media,
   );
-  emit('track', { track: 'a track', streams: ['its stream'] });
-  expect(heard).toEqual([['a track', 'its stream']]);
+  const [track, picture] = [{ kind: 'audio' }, { kind: 'video' }];
+  emit('track', { track: picture, streams: ['its stream'] });
+  emit('track', { track, streams: ['its stream'] });
+  expect(heard).toEqual([[track, 'its stream']]);
 });
 
 it('closes the connection when there is no microphone', async () => {

@@ -1,11 +1,14 @@
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import { PassThrough } from 'node:stream';
 import { EngagectlError } from '../../../src/errors.js';
 import { main } from '../../../src/main.js';
 import { readWav, writeWav, type Sound } from '../../../src/calling/node/wav.js';
+import type { MediaAdapter } from '../../../src/calling/environment.js';
+import { annProperties, testClient } from '../../support/calling-client.js';
 import { makeWorld } from '../../support/test-environment.js';
 import { CallProcess, callingWorld } from '../../support/processes/call-process.js';
 
@@ -315,6 +318,47 @@ it('keeps both recordings of two phones that record to one file', async () => {
   for (const file of [world.path('heard.wav'), kept])
     expect(readWav(readFileSync(file)).samples.length).toBeGreaterThan(0);
 });
+
+it('keeps the recording of calls with a side that also sends video', async () => {
+  const { world, env, listen } = await callingWorld();
+  const listener = await listen('ann_1', '--once', '--record', 'heard.wav');
+  const media: MediaAdapter = {
+    open: ({ sendSignal }) => {
+      sendSignal({ description: { type: 'offer', sdp: offerOfVideo } });
+      const connected = new Promise<void>(() => undefined);
+      return Promise.resolve({ connected, setMuted: () => undefined, close: () => undefined });
+    },
+  };
+  const { client: bob } = await testClient({ url: env['ENGAGECTL_BASE_URL']!, media });
+  const account = { accountId: 'CALLS-1', apiKey: 'k3y-of-the-calls' };
+  await bob.initialize({ ...annProperties, ...account, cuid: 'bob_1' });
+  expect(await bob.call('ann_1', 'Order 25')).toMatchObject({ isSuccessful: true });
+  await listener.says('Answered');
+  await delay(500); // its WebRTC reads the offer
+  bob.hangup();
+  expect(await listener.ended(), listener.stderr).toBe(0);
+  expect(readWav(readFileSync(world.path('heard.wav'))).rate).toBe(48_000);
+});
+
+const offerOfVideo = `
+v=0
+o=- 1 1 IN IP4 127.0.0.1
+s=-
+t=0 0
+m=video 9 UDP/TLS/RTP/SAVPF 96
+c=IN IP4 0.0.0.0
+a=rtpmap:96 VP8/90000
+a=mid:0
+a=sendrecv
+a=ice-ufrag:abcd
+a=ice-pwd:abcdefghijklmnopqrstuvwx
+a=rtcp-mux
+a=fingerprint:sha-256 ${Array(32).fill('AA').join(':')}
+a=setup:actpass
+a=msid:s t
+`
+  .trimStart()
+  .replaceAll('\n', '\r\n');
 
 const tone = (hertz: number): Sound => ({
   rate: 16_000,
