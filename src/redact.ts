@@ -224,9 +224,9 @@ function withoutUser(urls: string): string {
  */
 export const withoutTypedSecrets = (argv: readonly string[]): string[] =>
   argv.map((word, at) => {
-    if (secretName.test(flagOf(argv[at - 1], /^--([\w-]+)$/))) return redacted;
-    const flag = flagOf(word, /^--([\w-]+)=/);
-    if (secretName.test(flag)) return `--${flag}=${redacted}`;
+    if (secretName.test(flagOf(argv[at - 1], /^--?([\w-]+)$/))) return redacted;
+    const flag = flagOf(word, /^--?([\w-]+)=/);
+    if (secretName.test(flag)) return `${word.slice(0, word.indexOf('='))}=${redacted}`;
     return withoutUrlSecrets(word).replace(/^(\S*:\/\/[^?#]*)([?#])[^]*$/, `$1$2${redacted}`);
   });
 
@@ -246,7 +246,7 @@ export function typedSecretsRemover(
 ): ((text: string) => string) | undefined {
   const variables = Object.entries(env).filter(([name]) => /^ENGAGECTL_|_proxy$/i.test(name));
   const flags = argv.flatMap((word, at) => {
-    const [, name = '', value = argv[at + 1] ?? ''] = /^--([\w-]+)(?:=([^]*))?$/.exec(word) ?? [];
+    const [, name = '', value = argv[at + 1] ?? ''] = /^--?([\w-]+)(?:=([^]*))?$/.exec(word) ?? [];
     // A command that prints a passcode is not a secret; logs omit it anyway.
     return secretName.test(name) && !name.endsWith('-command') ? [value] : [];
   });
@@ -291,7 +291,8 @@ export function redactedStream<Stream extends NodeJS.WritableStream>(
 
 /** Returns passwords and values of secret members of a URL, as written and decoded. */
 function secretsOfUrl(text: string): string[] {
-  const [, password = ''] = /^(?:[a-z][\w+.-]*:\/\/)?[^\s:/@]*:([^\s]*)@/i.exec(text) ?? [];
+  const withScheme = /^[a-z][\w+.-]*:\/\/[^\s:/@]*:([^]*)@/i.exec(text);
+  const [, password = ''] = withScheme ?? /^[^\s:/@]*:([^\s]*)@/i.exec(text) ?? [];
   const members = [...text.matchAll(/[?&#;]([\w.-]+)=([^&#\s]+)/g)]
     .filter(([, name = '']) => secretName.test(name))
     .map(([, , value = '']) => value);

@@ -22,6 +22,8 @@ const upload = ['upload', 'users.csv', '--max-attempts', '1'];
 const places: Readonly<Record<string, Typed>> = {
   '--passcode': { argv: [...upload, '--passcode', secret] },
   '--passcode=': { argv: [...upload, `--passcode=${secret}`] },
+  '-passcode': { argv: [...upload, '-passcode', secret] },
+  '-passcode=': { argv: [...upload, `-passcode=${secret}`] },
   '--api-key': { argv: [...upload, '--api-key', secret] },
   '--token': { argv: [...upload, '--token', secret] },
   '--passcode-command': {
@@ -39,6 +41,9 @@ const places: Readonly<Record<string, Typed>> = {
   },
   'the password of a queue that is no URL': {
     argv: ['fleet', 'status', '--queue', `user:${secret}@127.0.0.1:1`],
+  },
+  'the password of a queue, with a space': {
+    argv: ['fleet', 'status', '--queue', `redis://user:${secret} x@127.0.0.1:1`],
   },
   ENGAGECTL_QUEUE: {
     argv: ['fleet', 'status'],
