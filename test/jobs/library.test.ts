@@ -423,7 +423,10 @@ it('takes the options as they are when it is called, whatever becomes of them', 
 });
 
 it.each([
-  ['--check', 'the options must be an object, found "--check"'],
+  ['--check', 'the options must be a plain object, found "--check"'],
+  [['--check'], 'the options must be a plain object, found ["--check"]'],
+  [new Map([['rehearsal', 'check']]), 'the options must be a plain object'],
+  [Object.create({ rehearsal: 'check' }), 'the options must be a plain object'],
   [{ types: 'Joined:date' }, 'types must be a list of texts, found "Joined:date"'],
   [{ drop: [1] }, 'drop must be a list of texts, found [1]'],
   [{ lowercase: { City: true } }, 'lowercase must be a list of texts'],

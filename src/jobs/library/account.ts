@@ -76,10 +76,10 @@ export function createAccount(options: ConnectOptions, runtimeOf: RuntimeOf): Ac
 
 /**
  * Copies options, because a job reads them after its caller got control back, and may use the object for the next job.
- * What is not an object is refused later.
+ * What is not a plain object, whose members may be inherited and would be lost, is refused later.
  */
 const asGiven = <Options>(options: Options): Options =>
-  typeof options === 'object' && options !== null ? { ...options } : options;
+  isPlain(options) ? { ...options } : options;
 
 type WriteJob<Options> = (
   request: WriteRequest & Options,
@@ -132,8 +132,7 @@ const lists = ['map', 'types', 'drop', 'only', 'set', 'lowercase', 'columns', 'n
  * or would end at once as if there were nothing to do.
  */
 function refuseWrongOptions(options: unknown, { autoConcurrency = false } = {}): void {
-  if (typeof options !== 'object' || options === null)
-    throw wrong('the options must be an object', options);
+  if (!isPlain(options)) throw wrong('the options must be a plain object', options);
   for (const [name, least] of Object.entries(leastNumbers)) {
     const value = Reflect.get(options, name) as unknown;
     if (value === undefined || (Number.isInteger(value) && Number(value) >= least)) continue;
@@ -504,8 +503,12 @@ function lossOf(parent: Record<string, unknown>, key: string, value: unknown): s
 const nameOf = (value: object): string => value.constructor.name || 'object';
 
 /** Whether JSON shows nothing of an object that is not plain, such as a Map. */
-function isOpaque(value: object): boolean {
+const isOpaque = (value: object): boolean =>
+  !isPlain(value) && !Array.isArray(value) && Object.keys(value).length === 0;
+
+/** Whether a value is an object of no class, in whatever realm it was made. */
+function isPlain(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null) return false;
   const prototype = Object.getPrototypeOf(value) as object | null;
-  const isPlain = prototype === null || Object.getPrototypeOf(prototype) === null;
-  return !isPlain && !Array.isArray(value) && Object.keys(value).length === 0;
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
