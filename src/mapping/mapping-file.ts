@@ -69,6 +69,7 @@ export async function loadMapping(
     ...unambiguous('--types', (flags.types ?? []).flatMap(parseTypes)),
   ];
   await loadFormats(types.map(([, type]) => type));
+  const hasOnly = file.only !== undefined || flags.only !== undefined; // an empty list keeps no column
   const only = [...(file.only ?? []), ...(flags.only ?? []).flatMap(splitList)];
   return {
     identity: identity ?? 'identity',
@@ -80,7 +81,7 @@ export async function loadMapping(
     ]),
     types: checkedTypes(types, flags.locale),
     drop: new Set([...(file.drop ?? []), ...(flags.drop ?? [])]),
-    ...(only.length > 0 && { only: new Set(only) }),
+    ...(hasOnly && { only: new Set(only) }),
     constants: new Map<string, Constant>([
       ...Object.entries(file.set ?? {}),
       ...unambiguous('--set', (flags.set ?? []).map(parseSet)),

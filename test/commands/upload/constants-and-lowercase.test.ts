@@ -71,6 +71,20 @@ it.each([
   expect(written(service).flat()).toEqual([]);
 });
 
+it.each([
+  ['u.csv', 'identity,City\nann,Oslo\n'],
+  ['u.ndjson', '{"identity":"ann","City":"Oslo"}\n'],
+])(
+  'sends no column of %s that a mapping file with an empty list of them leaves out',
+  async (name, text) => {
+    const { world, service } = await serve();
+    writeFileSync(world.path(name), text);
+    writeFileSync(world.path('m.json'), '{"only":[],"set":{"Source":"crm"}}');
+    expect((await world.run(['upload', name, '--mapping', 'm.json'])).code).toBe(0);
+    expect(written(service).flat()).toEqual([profile('ann', { Source: 'crm' })]);
+  },
+);
+
 it('refuses a constant of a mapping file that JSON rounds, and sends it digit for digit as text', async () => {
   const { world, service } = await serve();
   writeFileSync(world.path('u.csv'), 'identity,City\nann,Oslo\n');
