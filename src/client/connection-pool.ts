@@ -65,7 +65,7 @@ function proxyVariables(env: Env) {
     ['HTTP_PROXY', proxies.httpProxy],
     ['HTTPS_PROXY', proxies.httpsProxy],
   ] as const) {
-    if (url !== '' && !/^https?:$/.test(protocolOf(url))) {
+    if (url !== '' && !isProxy(url)) {
       throw new EngagectlError(
         'E-CONFIG',
         `the environment variable ${name} is not an http(s) URL`,
@@ -79,7 +79,12 @@ function proxyVariables(env: Env) {
   return proxies;
 }
 
-const protocolOf = (url: string): string => (URL.canParse(url) ? new URL(url).protocol : '');
+/** Whether undici accepts an address: a path may be a part of a password that was not encoded. */
+function isProxy(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, pathname } = new URL(text);
+  return /^https?:$/.test(protocol) && pathname === '/';
+}
 
 /**
  * Maximum bytes per read. With Node's 64 KB, the cost per read takes a quarter of an export's time. The

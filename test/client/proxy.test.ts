@@ -83,16 +83,18 @@ it('never proxies loopback', async () => {
   expect(proxy.asked).toEqual([]);
 });
 
-it.each(['proxy-secret:3128', 'socks5://u:proxy-secret@127.0.0.1', 'http://'])(
-  'refuses the proxy %s without quoting it',
-  async (url) => {
-    const create = clientOf(target, { env: { HTTPS_PROXY: url } });
-    const error: unknown = await create.catch((thrown: unknown) => thrown);
-    expect(error).toMatchObject({ id: 'E-CONFIG' });
-    expect(String(error)).toContain('HTTPS_PROXY');
-    expect(String(error)).not.toContain('proxy-secret');
-  },
-);
+it.each([
+  'proxy-secret:3128',
+  'socks5://u:proxy-secret@127.0.0.1',
+  'http://',
+  'http://u:p@x/proxy-secret@127.0.0.1:1',
+])('refuses the proxy %s without quoting it', async (url) => {
+  const create = clientOf(target, { env: { HTTPS_PROXY: url } });
+  const error: unknown = await create.catch((thrown: unknown) => thrown);
+  expect(error).toMatchObject({ id: 'E-CONFIG' });
+  expect(String(error)).toContain('HTTPS_PROXY');
+  expect(String(error)).not.toContain('proxy-secret');
+});
 
 it('refuses to send the passcode to an unverified certificate, on loopback too', async () => {
   const env = { NODE_TLS_REJECT_UNAUTHORIZED: '0' };

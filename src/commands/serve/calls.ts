@@ -1,4 +1,4 @@
-import { EngagectlError, withWhy } from '../../errors.js';
+import { EngagectlError, refuseUnverifiedTls, withWhy } from '../../errors.js';
 import { quoteForShell } from '../../wording.js';
 import path from 'node:path';
 import { spawn } from 'node:child_process';
@@ -157,6 +157,8 @@ function pushHookOf(
   runtime: Runtime,
   messages: Messages,
 ): (offer: PushOffer) => void {
+  if (/^https:/i.test(hook))
+    refuseUnverifiedTls(runtime.env, 'anyone who answers at that address could read who is called');
   const push = /^https?:\/\//i.test(hook) ? post : run;
   return (offer) =>
     void push(hook, offer, runtime).catch((error: unknown) =>

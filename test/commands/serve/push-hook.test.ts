@@ -84,3 +84,11 @@ it('reports a device id that no variable can contain, and keeps running', async 
   const { told } = await callNobody('exit 0', 'bob\u0000');
   await told('the push hook failed for bob_1: ');
 });
+
+it('refuses a URL whose certificate would not be verified', async () => {
+  const world = makeWorld({ env: { ...env, NODE_TLS_REJECT_UNAUTHORIZED: '0' } });
+  const hook = 'https://127.0.0.1:1/push';
+  const argv = ['serve', '--memory', '--port', '0', '--push-hook', hook];
+  const { code, stderr } = await world.run(argv);
+  expect([code, stderr]).toEqual([2, expect.stringContaining('NODE_TLS_REJECT_UNAUTHORIZED=0')]);
+});
