@@ -1,8 +1,7 @@
-import { type InputFormat, defaultDelimiter, rejectTextBytes } from '../contract/file-formats.js';
+import { rejectTextBytes } from '../contract/file-formats.js';
 import {
   BEYOND,
   CsvScanner,
-  dialectError,
   longestMarker,
   openQuote,
   strayQuote,
@@ -20,10 +19,8 @@ import {
   type Skip,
   type UnclosedQuote,
 } from './record-splitter.js';
-import { EngagectlError } from '../errors.js';
 import { incompleteBytes } from './encoding-detection.js';
 import type { RowParseError } from './row-block.js';
-import type { InputOptions } from './input-format.js';
 
 /** Bytes that are read in another form without need; see `#bytesAhead`. */
 const mostAhead = 16 * 1024 * 1024;
@@ -136,23 +133,27 @@ export class CsvSplitter implements RecordSplitter {
 
   /** Whether a record is another one in the forms of a dialect; `unread` if more text must be read to know. */
   #readOtherwise(
-    { at, end, isOneLine, dialect }: DoubtfulRecord,
+    doubt: DoubtfulRecord,
     whole: Buffer,
     isLast: boolean,
   ): 'same' | 'other' | 'unread' {
+    const { at, end, isRejected, dialect, quoteAt } = doubt;
     const { delimiter, quote } = this.markers;
+    if (dialect === 'blank') return isOddOnLine(whole, quote, quoteAt) ? 'other' : 'same';
     const text = whole.subarray(0, at + this.#maxRecordBytes);
-    const last = isLast && text.length === whole.length;
-    for (const form of formsOf[dialect]) {
-      const read = readRecord(text, at, { delimiter, quote, last, ...form });
+    const isWhole = text.length === whole.length;
+    for (const form of forms) {
+      const last = isLast && isWhole;
+      const read = readRecord(text, at, { delimiter, quote, ...form }, { end, last });
       this.#bytesAhead += read.at - at;
       if (this.#bytesAhead > mostAhead + 8 * this.#bytesUsed) return 'other'; // in doubt
-      if (read.ends === 'beyond' && text.length === whole.length && !last) return 'unread';
-      if (read.ends !== 'here' || read.width !== this.header.length) continue;
-      // A line that is rejected in one dialect, and is a record in the other, hides nothing.
-      const isSame =
-        end === undefined ? isOneLine && !spansLines(text, at, read.at) : read.at === end;
-      if (!isSame) return 'other';
+      if (read.ends === 'beyond' && isWhole && !isLast) return 'unread';
+      const isOther =
+        read.ends === 'later' ||
+        (read.ends === 'here' &&
+          read.at < end &&
+          (isRejected || read.width === this.header.length));
+      if (isOther) return 'other';
     }
     return 'same';
   }
@@ -250,20 +251,20 @@ interface Part {
   readonly holdBack: HoldBack | undefined;
 }
 
-/** How another program may write cells. */
+/** How another program may escape quotes with backslashes. */
 interface CellForm {
-  /** A backslash makes the next character literal. */
-  readonly escapes?: boolean;
-  /** A quote is doubled within quotes. */
-  readonly doubles?: boolean;
-  /** Blanks may be in front of a quoted cell. */
-  readonly blanks?: boolean;
+  /** A backslash makes the next character literal; else it makes any quote literal that it stands in front of. */
+  readonly escapesAll: boolean;
+  /** A quote may be doubled within quotes, too. */
+  readonly doubles: boolean;
 }
 
-const formsOf: Readonly<Record<NonNullable<UnclosedQuote['dialect']>, readonly CellForm[]>> = {
-  backslash: [{ escapes: true }, { escapes: true, doubles: true }],
-  blank: [{ doubles: true, blanks: true }],
-};
+const forms: readonly CellForm[] = [
+  { escapesAll: true, doubles: false },
+  { escapesAll: true, doubles: true },
+  { escapesAll: false, doubles: false },
+  { escapesAll: false, doubles: true },
+];
 
 /** A record that may end elsewhere in another dialect. */
 interface DoubtfulRecord {
@@ -271,11 +272,10 @@ interface DoubtfulRecord {
   /** Number of records before it, and its first line. */
   readonly record: number;
   readonly line: number;
-  /** Undefined if it was rejected. */
-  readonly end: number | undefined;
-  /** The record, or its part up to the error, is one line. */
-  readonly isOneLine: boolean;
-  readonly dialect: keyof typeof formsOf;
+  /** End of the record, or of the line of its error. */
+  readonly end: number;
+  readonly isRejected: boolean;
+  readonly dialect: NonNullable<UnclosedQuote['dialect']>;
   /** The quote that shows it. */
   readonly quoteAt: number;
 }
@@ -290,49 +290,73 @@ interface DoubtQuery extends Pick<CsvDialect, 'delimiter' | 'quote'> {
 function doubtfulRecords(text: Buffer, cut: SplitRecords, query: DoubtQuery): DoubtfulRecord[] {
   const { failures, delimiter, quote } = query;
   const found: DoubtfulRecord[] = [];
-  const add = (failure: CsvParseError | undefined, record: number, about: DoubtSign): void => {
-    const [at, line] = failure
-      ? [failure.at, failure.line]
-      : [cut.bounds[2 * record]!, cut.lines[record]!];
-    const end = failure ? undefined : cut.bounds[2 * record + 1];
-    found.push({ at, line, end, record, isOneLine: failure?.lineEnds === 0, ...about });
+  const used = text.subarray(0, cut.used);
+  const addRejected = ({ at, line, where }: CsvParseError, about: DoubtSign): void => {
+    const end = endOfLine(used, where);
+    found.push({ at, line, end, record: recordsBefore(cut, at), isRejected: true, ...about });
   };
   for (const failure of failures) {
     const { at, what, where } = failure;
     if (what !== strayQuote) continue;
-    let start = where;
-    while (start > at && text[start - 1] === space) start -= 1;
+    const start = beforeBlanks(text, at, where, delimiter);
     const isFirst = start === at || isMarkerAt(text, delimiter, start - delimiter.length);
-    if (isFirst && start < where)
-      add(failure, recordsBefore(cut, at), { quoteAt: where, dialect: 'blank' });
+    if (isFirst && start < where) addRejected(failure, { quoteAt: where, dialect: 'blank' });
   }
   let [record, failed] = [0, 0];
-  const used = text.subarray(0, cut.used);
   for (let slash = used.indexOf(backslash); slash >= 0; slash = used.indexOf(backslash, slash)) {
     const first = slash;
     while (text[slash] === backslash) slash += 1;
-    if ((slash - first) % 2 === 0 || !isMarkerAt(text, quote, slash)) continue;
+    if (!isMarkerAt(text, quote, slash)) continue;
     while (record < cut.count && cut.bounds[2 * record]! <= first) record += 1;
     while (failed < failures.length && failures[failed]!.at <= first) failed += 1;
     const failure = failures[failed - 1];
-    const isRejected = (failure?.at ?? -1) > (record === 0 ? -1 : cut.bounds[2 * record - 2]!);
-    if (record === 0 && !isRejected) continue; // above the first record
-    const of = isRejected ? record : record - 1;
-    const at = isRejected ? failure!.at : cut.bounds[2 * of]!;
+    const start = record === 0 ? -1 : cut.bounds[2 * record - 2]!;
+    const at = Math.max(failure?.at ?? -1, start);
+    if (at < 0) continue; // above the first record
     if (found.at(-1)?.at === at && found.at(-1)?.dialect === 'backslash') continue;
-    add(isRejected ? failure : undefined, of, { quoteAt: slash, dialect: 'backslash' });
+    const about = { quoteAt: slash, dialect: 'backslash' } as const;
+    if (failure?.at === at) addRejected(failure, about);
+    else {
+      const [line, end] = [cut.lines[record - 1]!, cut.bounds[2 * record - 1]!];
+      found.push({ at, line, end, record: record - 1, isRejected: false, ...about });
+    }
   }
   return found.toSorted((a, b) => a.at - b.at);
 }
 
 type DoubtSign = Pick<DoubtfulRecord, 'quoteAt' | 'dialect'>;
 
+/** Blanks that may be in front of a quoted cell, also ones that nobody sees, and the `=` of a spreadsheet. */
+const blanks = [' ', '\t', '\u00A0', '\u200B', '\uFEFF', '='].map((blank) => Buffer.from(blank));
+
+/** Returns the position before the blanks that end at `end`. */
+function beforeBlanks(text: Buffer, start: number, end: number, delimiter: Buffer): number {
+  for (let at = end; ;) {
+    const blank = blanks.find(
+      (one) =>
+        at - one.length >= start &&
+        !one.equals(delimiter) &&
+        isMarkerAt(text, one, at - one.length),
+    );
+    if (!blank) return at;
+    at -= blank.length;
+  }
+}
+
+/** Whether a cell may be open at the end of a line: it has an odd number of quotes, with or without those behind backslashes. */
+function isOddOnLine(text: Buffer, quote: Buffer, from: number): boolean {
+  const line = text.subarray(from, endOfLine(text, from));
+  let [all, unescaped] = [0, 0];
+  for (let at = line.indexOf(quote); at >= 0; at = line.indexOf(quote, at + quote.length)) {
+    all += 1;
+    if (line[at - 1] !== backslash) unescaped += 1;
+  }
+  return all % 2 === 1 || unescaped % 2 === 1;
+}
+
 const isMarkerAt = (text: Buffer, marker: Buffer, at: number): boolean =>
   text[at] === marker[0] &&
   (marker.length === 1 || text.subarray(at, at + marker.length).equals(marker));
-
-const spansLines = (text: Buffer, from: number, to: number): boolean =>
-  /[\r\n]/.test(text.toString('latin1', from, to));
 
 /** Returns the number of records that begin before a position. */
 function recordsBefore({ bounds, count }: SplitRecords, at: number): number {
@@ -346,44 +370,57 @@ function recordsBefore({ bounds, count }: SplitRecords, at: number): number {
 }
 
 /**
- * Reads the record at a position in another form: how many cells it has, and where it ends, or why it does not.
- * `last`: nothing follows.
+ * Reads the record at a position in another form. It `ends` at the end of a line (`here`), with a quoted cell that is
+ * closed after `end` (`later`), `beyond` the text, or is `invalid`. Quotes in other cells are text.
  */
 function readRecord(
   text: Buffer,
   start: number,
-  form: CellForm & Pick<CsvDialect, 'delimiter' | 'quote'> & { readonly last: boolean },
-): { readonly at: number; readonly width: number; readonly ends: 'here' | 'invalid' | 'beyond' } {
-  const { delimiter, quote, escapes, doubles, blanks, last } = form;
-  const [quoteByte, delimiterByte] = [quote[0], delimiter[0]];
+  { delimiter, quote, escapesAll, doubles }: CellForm & Pick<CsvDialect, 'delimiter' | 'quote'>,
+  { end, last }: { readonly end: number; readonly last: boolean },
+): { at: number; width: number; ends: 'here' | 'later' | 'beyond' | 'invalid' } {
+  const isEnd = (at: number): boolean => isLineEnd(text[at]) || isDelimiterAt(at);
+  const isDelimiterAt = (at: number): boolean =>
+    delimiter.length > 0 && isMarkerAt(text, delimiter, at);
   let at = start;
   for (let width = 1; ; width += 1) {
-    if (blanks) while (text[at] === space) at += 1;
-    const isQuoted = isMarkerAt(text, quote, at);
-    if (isQuoted) at += quote.length;
-    let isOpen = true;
-    while (isOpen && at < text.length) {
-      const byte = text[at];
-      if (escapes && byte === backslash) at += 2;
-      else if (byte === quoteByte && isMarkerAt(text, quote, at)) {
-        const isDoubled = isQuoted && doubles && isMarkerAt(text, quote, at + quote.length);
-        if (isDoubled) at += 2 * quote.length;
-        else isOpen = false;
-        if (isQuoted && !isDoubled) at += quote.length;
-      } else if (
-        !isQuoted &&
-        (isLineEnd(byte) || (byte === delimiterByte && isMarkerAt(text, delimiter, at)))
-      )
-        isOpen = false;
-      else at += 1;
+    while (text[at] === space && !isDelimiterAt(at)) at += 1;
+    if (isMarkerAt(text, quote, at)) {
+      at = closingQuote(text, at + quote.length, { quote, escapesAll, doubles });
+      if (at < 0) return { at: text.length, width, ends: 'beyond' };
+      const isLate = at > end;
+      at += quote.length;
+      while (text[at] === space && !isDelimiterAt(at)) at += 1;
+      if (at >= text.length && !last) return { at, width, ends: 'beyond' };
+      if (at < text.length && !isEnd(at)) return { at, width, ends: 'invalid' };
+      if (isLate) return { at, width, ends: 'later' };
     }
-    if (at >= text.length)
-      return { at: text.length, width, ends: last && !(isQuoted && isOpen) ? 'here' : 'beyond' };
-    if (isLineEnd(text[at])) return { at, width, ends: 'here' };
-    if (delimiter.length === 0 || !isMarkerAt(text, delimiter, at))
-      return { at, width, ends: 'invalid' };
+    while (at < text.length && !isEnd(at)) at += escapesAll && text[at] === backslash ? 2 : 1;
+    if (at >= text.length) return { at: text.length, width, ends: 'beyond' };
+    if (!isDelimiterAt(at)) return { at, width, ends: 'here' };
     at += delimiter.length;
   }
+}
+
+/** Returns the position of the quote that closes a cell, or -1. */
+function closingQuote(
+  text: Buffer,
+  from: number,
+  { quote, escapesAll, doubles }: CellForm & Pick<CsvDialect, 'quote'>,
+): number {
+  let slash = escapesAll ? text.indexOf(backslash, from) : -1;
+  for (let at = text.indexOf(quote, from); at >= 0;) {
+    if (slash >= 0 && slash < at) {
+      const next = slash + 2;
+      slash = text.indexOf(backslash, next);
+      if (next > at) at = text.indexOf(quote, next);
+    } else if (!escapesAll && text[at - 1] === backslash)
+      at = text.indexOf(quote, at + quote.length);
+    else if (doubles && isMarkerAt(text, quote, at + quote.length))
+      at = text.indexOf(quote, at + 2 * quote.length);
+    else return at;
+  }
+  return -1;
 }
 
 const space = 0x20;
@@ -483,49 +520,4 @@ function withoutEscapes(content: string, escape: string): string {
     from = at + escape.length;
   }
   return plain + content.slice(from);
-}
-
-const quotationMark = '"';
-/** Shared objects, since the waiting rows of many thousands of files refer to them. */
-const dialects = new Map<string, CsvDialect>();
-
-/**
- * Returns the CSV dialect of the options; by default RFC 4180 with a comma, or a tab for TSV. A bare
- * list is a CSV without delimiter. Throws EngagectlError E-USAGE if delimiter, quote, escape and comment
- * cannot be distinguished.
- */
-export function dialectOf(format: InputFormat, options: InputOptions): CsvDialect {
-  const { quote = quotationMark, escape = quote, comment = '' } = options;
-  const delimiter = delimiterOf(format, options.delimiter);
-  refuseClash({
-    '--delimiter': delimiter,
-    '--quote': quote,
-    ...(escape !== quote && { '--escape': escape }),
-    '--comment': comment,
-  });
-  const key = JSON.stringify([delimiter, quote, escape, comment]);
-  const markers = dialects.get(key) ?? {
-    delimiter: Buffer.from(delimiter),
-    quote: Buffer.from(quote),
-    escape: Buffer.from(escape),
-    comment: Buffer.from(comment),
-  };
-  dialects.set(key, markers);
-  return markers;
-}
-
-function delimiterOf(format: InputFormat, named: string | undefined): string {
-  const delimiter = defaultDelimiter(format) ?? ',';
-  if (delimiter === '' || named === undefined) return delimiter;
-  return named === '\\t' ? '\t' : named;
-}
-
-function refuseClash(markers: Readonly<Record<string, string>>): void {
-  const error = dialectError(markers);
-  if (!error) return;
-  const { name, why } = error;
-  throw new EngagectlError('E-USAGE', `${name} ${JSON.stringify(markers[name])} cannot be used`, {
-    why,
-    fix: 'make them different with --delimiter, --quote, --escape and --comment',
-  });
 }

@@ -1,7 +1,8 @@
 import { EngagectlError } from '../errors.js';
 import { quoteForShell } from '../wording.js';
 import { endOfLine, skipLine, type HoldBack } from './record-splitter.js';
-import { namesOfPath, type InputFormat } from '../contract/file-formats.js';
+import { defaultDelimiter, namesOfPath, type InputFormat } from '../contract/file-formats.js';
+import { dialectError, type CsvDialect } from '../text/csv-scanner.js';
 import type { TextBuffer } from './text-buffer.js';
 
 /** Bytes of the first line that are inspected. */
@@ -30,6 +31,7 @@ export async function detectFormat(
   if (line.length === 0) return 'ndjson';
   const format = { [openingBrace]: 'ndjson', [openingBracket]: 'json' }[line[0]!] as InputFormat;
   if (format !== undefined) {
+    if (listColumn !== undefined && isPipe) await readSecondLine(window);
     const isDoubtful = !isPipe || !isOnlyObjects(window.bytes.toString('utf8', 0, sampleBytes));
     if (listColumn !== undefined && isDoubtful) throw mayBeValue(name, format);
     return format;
@@ -39,6 +41,13 @@ export async function detectFormat(
   const delimiters = delimiter === undefined ? [',', ';', '|'] : [delimiter];
   const delimited = delimiters.some((delimiter) => line.includes(delimiter));
   return delimited || line.includes('{') || listColumn === undefined ? 'csv' : 'list';
+}
+
+/** Reads the start of the second line, which shows whether the first one is a value of a list. */
+async function readSecondLine(window: TextBuffer): Promise<void> {
+  const hasSecond = (): boolean =>
+    /^\s*\S[^\r\n]*\s*[\r\n]\s*\S/.test(window.bytes.toString('latin1', 0, sampleBytes));
+  while (!window.ended && window.bytes.length < sampleBytes && !hasSecond()) await window.grow();
 }
 
 /** Whether the start of a text is objects, one on each line or in an array, so far as it was read. */
@@ -297,4 +306,49 @@ export interface InputOptions extends ReadingOptions {
   readonly skipsEmptyRows?: boolean;
   /** Maximum length of a record; a longer one is a parse error. */
   readonly maxRecordBytes: number;
+}
+
+const quotationMark = '"';
+/** Shared objects, since the waiting rows of many thousands of files refer to them. */
+const dialects = new Map<string, CsvDialect>();
+
+/**
+ * Returns the CSV dialect of the options; by default RFC 4180 with a comma, or a tab for TSV. A bare
+ * list is a CSV without delimiter. Throws EngagectlError E-USAGE if delimiter, quote, escape and comment
+ * cannot be distinguished.
+ */
+export function dialectOf(format: InputFormat, options: InputOptions): CsvDialect {
+  const { quote = quotationMark, escape = quote, comment = '' } = options;
+  const delimiter = delimiterOf(format, options.delimiter);
+  refuseClash({
+    '--delimiter': delimiter,
+    '--quote': quote,
+    ...(escape !== quote && { '--escape': escape }),
+    '--comment': comment,
+  });
+  const key = JSON.stringify([delimiter, quote, escape, comment]);
+  const markers = dialects.get(key) ?? {
+    delimiter: Buffer.from(delimiter),
+    quote: Buffer.from(quote),
+    escape: Buffer.from(escape),
+    comment: Buffer.from(comment),
+  };
+  dialects.set(key, markers);
+  return markers;
+}
+
+function delimiterOf(format: InputFormat, named: string | undefined): string {
+  const delimiter = defaultDelimiter(format) ?? ',';
+  if (delimiter === '' || named === undefined) return delimiter;
+  return named === '\\t' ? '\t' : named;
+}
+
+function refuseClash(markers: Readonly<Record<string, string>>): void {
+  const error = dialectError(markers);
+  if (!error) return;
+  const { name, why } = error;
+  throw new EngagectlError('E-USAGE', `${name} ${JSON.stringify(markers[name])} cannot be used`, {
+    why,
+    fix: 'make them different with --delimiter, --quote, --escape and --comment',
+  });
 }

@@ -5,7 +5,7 @@ import {
   inputFormatOfName,
 } from '../contract/file-formats.js';
 import { EngagectlError } from '../errors.js';
-import { CsvSplitter, dialectOf } from './csv-splitter.js';
+import { CsvSplitter } from './csv-splitter.js';
 import { decodeText, markedEncoding, refuseOtherFiles } from './encoding.js';
 import { detectEncoding, detectFileEncoding, isBeyondAscii } from './encoding-detection.js';
 import { detectTable, sampleBytes } from './table-detection.js';
@@ -17,6 +17,7 @@ import {
   skipLines,
   skipToArray,
   detectFormat,
+  dialectOf,
   type InputOptions,
 } from './input-format.js';
 import { cellCleaning } from '../text/cell-cleaning.js';

@@ -68,11 +68,39 @@ describe('a quote behind a backslash, as another program writes it,', () => {
   });
 });
 
-it('stops before the lines of a cell whose quote follows a blank', async () => {
-  const text = 'identity,Bio\nann, "a\nadmin,x\nend"\ncarl, "y"\n';
-  const { code, stderr, users } = await run(text, ['demerge', 'users.csv', '--yes']);
+it.each([
+  ['a blank', 'ann, "a\nadmin,x\nend"\ncarl, "y"\n'],
+  ['blanks around', 'ann, "a\nadmin,x\nend" \ncarl,y\n'],
+  ['a tab', 'ann,\t"a\nadmin,x\nend"\ncarl,y\n'],
+  ['an equals sign', 'ann,="a\nadmin,x\nend"\ncarl,y\n'],
+  ['a blank, with backslashes', 'ann, "line \\"one\\"\nadmin,x\nend"\ncarl,y\n'],
+  ['a blank, in a row with more cells', 'ann, "a\nadmin,x\nend",more\ncarl,y\n'],
+  ['a blank, never closed', 'ann, "a\nadmin,x\n'],
+])('stops before the lines of a cell whose quote follows %s', async (_, text) => {
+  const { code, stderr, users } = await run(`identity,Bio\n${text}`, [
+    'demerge',
+    'users.csv',
+    '--yes',
+    '--delimiter',
+    ',',
+  ]);
   expect([code, users]).toEqual([8, []]);
   expect(stderr).toContain("--delimiter ', '");
+});
+
+it.each([
+  'ann,"a \\",q\nadmin,x,y\ncid,pwn,\\" end",Oslo,extra\n',
+  'ann,"a \\",q\nadmin,x,y\ncid,pwn,\\" end"\n',
+  'ann,"a \\",q\nadmin,x,y\ncid,pwn,\\" end" ,Oslo\n',
+  'ann,"a \\",q\nadmin,x,y\ncid,pwn,\\" end",5" pipe\n',
+  'ann,"hi \\\\",x\nadmin,x,y\nz",Oslo\n',
+])('stops before the lines of a cell with backslashes in an irregular row: %j', async (text) => {
+  const { code, users } = await run(`identity,Note,City\n${text}bob,x,y\n`, [
+    'demerge',
+    'users.csv',
+    '--yes',
+  ]);
+  expect([code, users]).toEqual([8, []]);
 });
 
 describe('D an unclosed quote', () => {

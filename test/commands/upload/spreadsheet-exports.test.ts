@@ -1,3 +1,4 @@
+import { PassThrough } from 'node:stream';
 import { writeFileSync } from 'node:fs';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startService } from '../../../src/testing.js';
@@ -131,6 +132,17 @@ describe('the dialect of a spreadsheet', () => {
     const isNdjson = what === 'one object' || what === 'a rejected record'; // as far as a pipe shows
     expect(piped.code).toBe(isNdjson ? 0 : 8);
     expect(written(other.service).flat()).toEqual(isNdjson ? ['victim'] : []);
+  });
+
+  it('waits for the second line of a pipe before it takes the first one for a record', async () => {
+    const { world, service } = await serve();
+    const stdin = new PassThrough();
+    stdin.write('{"identity":"victim"}\n');
+    const piped = world.run(['demerge', '-', '--yes'], { stdin });
+    setTimeout(() => stdin.end('ann\n'), 300);
+    const { code, stderr } = await piped;
+    expect([code, stderr]).toEqual([8, expect.stringContaining('--input-format list')]);
+    expect(service.requests()).toEqual([]);
   });
 
   it('makes no table of a list of which some values have delimiters', async () => {
