@@ -37,8 +37,10 @@ it(`reads ${documents} random CSV documents like csv-parse`, { timeout: patience
       ...(encoding === 'utf-8' && { encoding }),
     } as const;
     const read = await readText(chunked(encode(text, encoding), sizes), options);
-    const expected = expectedOf(document);
-    const found = outcomesOf(read);
+    // Before a quote that may be of another dialect, the rest is not read.
+    const isStopped = /follows a blank|escaped with a backslash/.test(String(read.error));
+    const found = outcomesOf(isStopped ? { ...read, error: undefined } : read);
+    const expected = expectedOf(document).slice(0, isStopped ? found.length : undefined);
     if (found.join() !== expected.join()) expect(found, said(seed, text)).toEqual(expected);
   }
 });

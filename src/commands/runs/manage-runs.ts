@@ -101,7 +101,7 @@ export const prune: CommandSpec<PruneFlags> = {
     # all unfinished runs, without confirmation
     engagectl runs prune --yes
     # one of them
-    engagectl runs prune 20261121-044512-7kq2
+    engagectl runs prune 20261121-044512-7kq2 --yes
   `,
   options: pruneOptions,
   run: pruneRuns,
