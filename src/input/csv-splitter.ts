@@ -10,6 +10,8 @@ import {
   type CsvDialect,
 } from '../text/csv-scanner.js';
 import {
+  CR,
+  LF,
   endOfLine,
   rawExcerpt,
   skipLine,
@@ -107,8 +109,8 @@ export class CsvSplitter implements RecordSplitter {
   }
 
   /**
-   * Ends a cut before the first record that begins or ends elsewhere in another dialect, in which it is a record of the
-   * table, too. The rest stays in the text if more of it must be read to know.
+   * Ends a cut before the first record that ends elsewhere in another dialect. The rest stays in the text if more of it
+   * must be read to know.
    */
   #beforeOtherDialect(
     cut: SplitRecords,
@@ -124,7 +126,7 @@ export class CsvSplitter implements RecordSplitter {
       if (found === 'same') continue;
       const before = { ...cutBefore({ record, at }, cut), line, unclosed: undefined };
       if (found === 'unread') return before;
-      const lineEnds = whole.toString('latin1', at, quoteAt).match(/\r\n|\r|\n/g)?.length ?? 0;
+      const lineEnds = lineEndsIn(whole, at, quoteAt);
       const place = placeOf({ line, lineEnds, where: quoteAt }, whole);
       return { ...before, unclosed: { ...place, dialect } };
     }
@@ -142,8 +144,8 @@ export class CsvSplitter implements RecordSplitter {
     if (dialect === 'blank') return isOddOnLine(whole, quote, quoteAt) ? 'other' : 'same';
     const text = whole.subarray(0, at + this.#maxRecordBytes);
     const isWhole = text.length === whole.length;
+    const last = isLast && isWhole;
     for (const form of forms) {
-      const last = isLast && isWhole;
       const read = readRecord(text, at, { delimiter, quote, ...form }, { end, last });
       this.#bytesAhead += read.at - at;
       if (this.#bytesAhead > mostAhead + 8 * this.#bytesUsed) return 'other'; // in doubt
@@ -176,7 +178,7 @@ export class CsvSplitter implements RecordSplitter {
     if (failure) return this.#skipParseError({ ...failure, line, lineEnds }, text, last);
     if (next !== BEYOND) return { used: next, line: line + lineEnds + 1, done: true };
     const { quote } = this.markers;
-    const isQuoted = quote.length > 0 && text.indexOf(quote, lastCell) === lastCell;
+    const isQuoted = quote.length > 0 && isMarkerAt(text, quote, lastCell);
     if (isQuoted && text.length - lastCell > this.#maxRecordBytes + 2)
       return this.#skipParseError(
         { what: openQuote, where: lastCell, line, lineEnds, limit: this.#maxRecordBytes },
@@ -212,8 +214,8 @@ export class CsvSplitter implements RecordSplitter {
         const where = from! - this.markers.quote.length;
         const bytes = (end! < 0 ? ~end! : end!) - from!;
         if (bytes <= this.#maxRecordBytes || where < at) continue;
-        if (!this.markers.quote.equals(text.subarray(where, from))) continue;
-        const lineEnds = text.toString('latin1', at, where).match(/\r\n|\r|\n/g)?.length ?? 0;
+        if (!isMarkerAt(text, this.markers.quote, where)) continue;
+        const lineEnds = lineEndsIn(text, at, where);
         const place = placeOf({ line: lines[record]!, lineEnds, where }, text);
         return { record, at, place: { ...place, limit: this.#maxRecordBytes } };
       }
@@ -424,7 +426,7 @@ function closingQuote(
 }
 
 const space = 0x20;
-const isLineEnd = (byte: number | undefined): boolean => byte === 0x0a || byte === 0x0d;
+const isLineEnd = (byte: number | undefined): boolean => byte === LF || byte === CR;
 
 /**
  * Leaves the last row in a text that ends without a line end if it is incomplete: an invalid row, one that
@@ -464,6 +466,9 @@ const cutBefore = (
   cells: cut.cells?.subarray(0, (cut.cells.length / cut.count) * record),
   parseErrors: cut.parseErrors.filter((failure) => failure.at < at),
 });
+
+const lineEndsIn = (text: Buffer, from: number, to: number): number =>
+  text.toString('latin1', from, to).match(/\r\n|\r|\n/g)?.length ?? 0;
 
 /** Returns line and column of a quoting error. */
 const placeOf = (

@@ -29,11 +29,11 @@ export async function detectFormat(
 ): Promise<InputFormat> {
   const line = await firstLine(window, comment);
   if (line.length === 0) return 'ndjson';
-  const format = { [openingBrace]: 'ndjson', [openingBracket]: 'json' }[line[0]!] as InputFormat;
-  if (format !== undefined) {
-    if (listColumn !== undefined && isPipe) await readSecondLine(window);
-    const isDoubtful = !isPipe || !isOnlyObjects(window.bytes.toString('utf8', 0, sampleBytes));
-    if (listColumn !== undefined && isDoubtful) throw mayBeValue(name, format);
+  const isObject = line[0] === openingBrace;
+  if (isObject || line[0] === openingBracket) {
+    const format = isObject ? 'ndjson' : 'json';
+    const mayBeList = listColumn !== undefined;
+    if (mayBeList && !(isPipe && (await isOnlyObjects(window)))) throw mayBeValue(name, format);
     return format;
   }
   if (delimiter === undefined && line.includes('\t') && !line.includes(',')) return 'tsv';
@@ -43,17 +43,18 @@ export async function detectFormat(
   return delimited || line.includes('{') || listColumn === undefined ? 'csv' : 'list';
 }
 
-/** Reads the start of the second line, which shows whether the first one is a value of a list. */
-async function readSecondLine(window: TextBuffer): Promise<void> {
+/**
+ * Whether the start of a pipe is objects, one on each line or in an array. Reads the start of the second line, which
+ * shows whether the first one is a value of a list.
+ */
+async function isOnlyObjects(window: TextBuffer): Promise<boolean> {
   const hasSecond = (): boolean =>
     /^\s*\S[^\r\n]*\s*[\r\n]\s*\S/.test(window.bytes.toString('latin1', 0, sampleBytes));
   while (!window.ended && window.bytes.length < sampleBytes && !hasSecond()) await window.grow();
+  const text = window.bytes.toString('utf8', 0, sampleBytes);
+  if (/^\s*\[\s*(?:\{|$)/.test(text)) return true;
+  return text.split(/[\r\n]+/).every((line) => /^\s*(?:\{|$)/.test(line));
 }
-
-/** Whether the start of a text is objects, one on each line or in an array, so far as it was read. */
-const isOnlyObjects = (text: string): boolean =>
-  /^\s*\[\s*(?:\{|$)/.test(text) ||
-  text.split(/[\r\n]+/).every((line) => /^\s*(?:\{|$)/.test(line));
 
 /** Identities may be any text, also one that looks like a record with another identity. */
 const mayBeValue = (file: string, format: InputFormat): EngagectlError =>

@@ -33,7 +33,7 @@ export interface UnclosedQuote {
   readonly column: number;
   /** Bytes after which reading stopped, if it did not reach the end of the input. */
   readonly limit?: number | undefined;
-  /** What may be in front of its quotes, if it is closed. */
+  /** If the quote is closed here: the dialect in which its cell would go on. */
   readonly dialect?: keyof typeof otherDialects;
 }
 

@@ -76,7 +76,7 @@ export function createAccount(options: ConnectOptions, runtimeOf: RuntimeOf): Ac
 
 /**
  * Copies options, because a job reads them after its caller got control back, and may use the object for the next job.
- * What is not a plain object, whose members may be inherited and would be lost, is refused later.
+ * Other values are left as they are, and refused when the job starts: a copy would lose members that they inherit.
  */
 const asGiven = <Options>(options: Options): Options =>
   isPlain(options) ? { ...options } : options;
@@ -132,21 +132,21 @@ const lists = ['map', 'types', 'drop', 'only', 'set', 'lowercase', 'columns', 'n
  * or would end at once as if there were nothing to do.
  */
 function refuseWrongOptions(options: unknown, { autoConcurrency = false } = {}): void {
-  if (!isPlain(options)) throw wrong('the options must be a plain object', options);
+  if (!isPlain(options)) throw wrongOption('the options must be a plain object', options);
   for (const [name, least] of Object.entries(leastNumbers)) {
     const value = Reflect.get(options, name) as unknown;
     if (value === undefined || (Number.isInteger(value) && Number(value) >= least)) continue;
     if (autoConcurrency && name === 'concurrency' && value === 'auto') continue;
-    throw wrong(`${name} must be a whole number, at least ${least}`, value);
+    throw wrongOption(`${name} must be a whole number, at least ${least}`, value);
   }
   for (const name of lists) {
     const value = Reflect.get(options, name) as unknown;
     const isList = Array.isArray(value) && value.every((one) => typeof one === 'string');
-    if (value !== undefined && !isList) throw wrong(`${name} must be a list of texts`, value);
+    if (value !== undefined && !isList) throw wrongOption(`${name} must be a list of texts`, value);
   }
 }
 
-function wrong(wanted: string, value: unknown): EngagectlError {
+function wrongOption(wanted: string, value: unknown): EngagectlError {
   const found = typeof value === 'number' ? String(value) : JSON.stringify(value);
   return new EngagectlError('E-USAGE', `${wanted}, found ${found}`);
 }

@@ -19,7 +19,7 @@ import {
 import { replay } from '../../bulk/journal/journal-format.js';
 import { removePartialFiles, type Leftovers } from '../../output/partial-file.js';
 import type { Wording } from '../job-context.js';
-import type { CommittedCounts } from '../../bulk/outcomes/outcome-counts.js';
+import type { CommittedCounts, NonIdempotentKind } from '../../bulk/outcomes/outcome-counts.js';
 
 /**
  * Deletes unfinished runs and the partial files of exports. Keeps runs that another process holds,
@@ -61,11 +61,12 @@ export async function forgetRuns(
       removed.push(...files.removed);
       left.push(...files.left);
       recordDiscarded(root, run, now());
-      const [hadInFlight, isResent] = [hasInFlight(run), sentOperators(run)];
+      const state = writeStateOf(run);
       removeRun(run, words);
       pruned.push(id);
-      if (hadInFlight) inFlight(id);
-      if (isResent) resent(id);
+      // It was killed before it listed these as unknown.
+      if (state?.intended.isEmpty === false) inFlight(id);
+      if (state && hasSentOnce(state, 'other')) resent(id);
     } finally {
       lock.release();
     }
@@ -105,8 +106,12 @@ function writeStateOf(run: RunPlace): ResumeState | undefined {
 
 function mayHaveSentEvents(run: RunPlace): boolean {
   const state = writeStateOf(run);
-  return !state || (state.nonIdempotent.has('event') && hasSent(state));
+  return !state || hasSentOnce(state, 'event');
 }
+
+/** Whether a write sent records of a kind that is not idempotent. */
+const hasSentOnce = (state: ResumeState, kind: NonIdempotentKind): boolean =>
+  state.nonIdempotent.has(kind) && hasSent(state);
 
 /**
  * Whether a write sent demerges or operators, which only its folder knows: without it, they are sent again. Events stay
@@ -114,11 +119,8 @@ function mayHaveSentEvents(run: RunPlace): boolean {
  */
 export function sentOperators(run: RunPlace): boolean {
   const state = writeStateOf(run);
-  return state?.nonIdempotent.has('other') === true && hasSent(state);
+  return state !== undefined && hasSentOnce(state, 'other');
 }
-
-/** Whether a write was killed after it sent records that are not idempotent, and before it listed them as unknown. */
-const hasInFlight = (run: RunPlace): boolean => writeStateOf(run)?.intended.isEmpty === false;
 
 /** Returns the counts of an unfinished write; undefined for exports and unreadable journals. */
 export const unfinishedProgress = (run: RunFolder): Readonly<CommittedCounts> | undefined =>
