@@ -1,4 +1,6 @@
+import { inputFormatNames } from '../contract/file-formats.js';
 import { limits } from '../contract/limits.js';
+import { EngagectlError } from '../errors.js';
 import type { OutputFormat } from '../output/formats.js';
 import type { ReadingOptions } from '../input/input-format.js';
 import type { Shard } from '../mapping/sharding.js';
@@ -247,3 +249,91 @@ export interface VerifyOptions extends Omit<
 }
 
 export const verifyDefaults = { sample: 300 } as const;
+
+/** Options that are whole numbers, and the least of each. The service refuses those too large. */
+const leastNumbers = {
+  batchSize: 1,
+  chunkSize: 1,
+  chunkBytes: 1,
+  concurrency: 1,
+  maxRecordBytes: 1,
+  sample: 1,
+  limit: 0,
+  refresh: 0,
+  minRecords: 0,
+};
+
+/** Options that are lists of text. */
+const lists = ['map', 'types', 'drop', 'only', 'set', 'lowercase', 'columns', 'nullValues'];
+
+/** Options that are text. */
+const textOptions = [
+  'identity',
+  'objectId',
+  'mapping',
+  'eventName',
+  'rejects',
+  'gone',
+  'stream',
+  'runName',
+  'column',
+];
+
+/** Options that are one of some words. */
+const choices: Readonly<Record<string, readonly string[]>> = {
+  inputFormat: inputFormatNames,
+  order: ['key', 'none'],
+  empty: ['omit', 'null', 'string'],
+  ts: ['now'],
+  csvFormulas: ['keep', 'escape'],
+};
+
+/**
+ * Throws E-USAGE for what a caller of the library without types may pass: options that would be ignored, and numbers
+ * with which a job would never end, or would end at once as if there were nothing to do.
+ */
+export function refuseWrongOptions(options: unknown, { autoConcurrency = false } = {}): void {
+  if (!isPlain(options)) throw wrongOption('the options must be a plain object', options);
+  for (const [name, least] of Object.entries(leastNumbers)) {
+    const value = Reflect.get(options, name) as unknown;
+    if (value === undefined || (Number.isInteger(value) && Number(value) >= least)) continue;
+    if (autoConcurrency && name === 'concurrency' && value === 'auto') continue;
+    throw wrongOption(`${name} must be a whole number, at least ${least}`, value);
+  }
+  for (const name of lists) {
+    const value = Reflect.get(options, name) as unknown;
+    const isList = Array.isArray(value) && value.every((one) => typeof one === 'string');
+    if (value !== undefined && !isList) throw wrongOption(`${name} must be a list of texts`, value);
+  }
+  for (const name of textOptions) {
+    const value = Reflect.get(options, name) as unknown;
+    if (!['undefined', 'string'].includes(typeof value))
+      throw wrongOption(`${name} must be a text`, value);
+  }
+  for (const [name, words] of Object.entries(choices)) {
+    const value = Reflect.get(options, name) as unknown;
+    if (value !== undefined && !words.some((word) => word === value))
+      throw wrongOption(`${name} must be one of ${words.join(', ')}`, value);
+  }
+  const { maxRejects } = options as WriteOptions;
+  if (maxRejects !== undefined && !isRejectLimit(maxRejects))
+    throw wrongOption('maxRejects must be { records: n } or { percent: n }', maxRejects);
+}
+
+function isRejectLimit(limit: unknown): boolean {
+  const [[name, value] = [], ...others] = Object.entries(Object(limit) as object);
+  const isKnown = others.length === 0 && (name === 'records' || name === 'percent');
+  return isKnown && typeof value === 'number' && value >= 0;
+}
+
+function wrongOption(wanted: string, value: unknown): EngagectlError {
+  const found = typeof value === 'number' ? String(value) : JSON.stringify(value);
+  return new EngagectlError('E-USAGE', `${wanted}, found ${found}`);
+}
+
+/** Whether a value is an object of no class, in whatever realm it was made. */
+export function isPlain(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null) return false;
+  const prototype = Object.getPrototypeOf(value) as object | null;
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}

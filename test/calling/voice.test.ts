@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import type { CallStats } from '../../src/calling/environment.js';
 import { nodeVoice } from '../../src/calling/node/voice.js';
@@ -48,6 +49,21 @@ it.skipIf(!hasWrtc)('a muted side sends silence, and can be heard again after', 
   expect(ann.qualities.length).toBeGreaterThan(0);
   ann.hangUp();
   expect([(await ann.exit)[0], (await bob.exit)[0]]).toEqual([0, 0]);
+});
+
+it.skipIf(!hasWrtc)('an error that nobody handles ends the process with a message', () => {
+  const program = `
+    import { nodeVoice } from './dist/calling/node/index.js';
+    await nodeVoice();
+    setTimeout(() => { throw new Error('a defect of the program'); });
+  `;
+  const { status, stderr } = spawnSync(
+    process.execPath,
+    ['--input-type=module', '--eval', program],
+    { encoding: 'utf8' },
+  );
+  expect(status).toBe(1);
+  expect(stderr).toContain('Error: a defect of the program');
 });
 
 /** Number of pieces of sound that were played in this process, whose WebRTC does nothing else. */

@@ -430,6 +430,12 @@ it.each([
   [{ types: 'Joined:date' }, 'types must be a list of texts, found "Joined:date"'],
   [{ drop: [1] }, 'drop must be a list of texts, found [1]'],
   [{ lowercase: { City: true } }, 'lowercase must be a list of texts'],
+  [{ identity: 5 }, 'identity must be a text, found 5'],
+  [{ inputFormat: 'xml' }, 'inputFormat must be one of csv, tsv, ndjson, json, list, found "xml"'],
+  [{ order: 'None' }, 'order must be one of key, none, found "None"'],
+  [{ maxRejects: 5 }, 'maxRejects must be { records: n } or { percent: n }, found 5'],
+  [{ maxRejects: { records: Number.NaN } }, 'maxRejects must be'],
+  [{ maxRejects: { records: 5, percent: 1 } }, 'maxRejects must be'],
 ])('sends nothing with the options %j', async (wrong, message) => {
   const options = wrong as object;
   const before = service.requests().length;

@@ -1,4 +1,5 @@
 import process from 'node:process';
+import { inspect } from 'node:util';
 import { systemClock, type MediaAdapter } from '../environment.js';
 import { resample, type Sound } from './wav.js';
 import {
@@ -80,6 +81,8 @@ async function load(): Promise<Wrtc> {
   try {
     const { default: wrtc } = (await import('@roamhq/wrtc')) as unknown as { default: Wrtc };
     process.off('exit', exitWithoutCleanup).on('exit', exitWithoutCleanup);
+    const monitor = 'uncaughtExceptionMonitor';
+    process.off(monitor, printUncaught).on(monitor, printUncaught);
     return wrtc;
   } catch (cause) {
     throw new Error('Voice in Node requires the package @roamhq/wrtc: npm install @roamhq/wrtc', {
@@ -93,6 +96,12 @@ async function load(): Promise<Wrtc> {
  * the `exit` event skips the cleanup and keeps the exit code.
  */
 const exitWithoutCleanup = () => process.exit();
+
+/** Node prints an error that nobody handles only after the `exit` event, which `exitWithoutCleanup` ends. */
+const printUncaught = (error: unknown) => {
+  if (process.listenerCount('uncaughtException') > 0) return;
+  process.stderr.write(`${inspect(error)}\n`);
+};
 
 /** Returns a stream that plays the sound in real time, and a function that stops it. */
 function playSound(wrtc: Wrtc, play: Sound | undefined): { stream: TrackStream; end: () => void } {

@@ -3,6 +3,7 @@ import { EngagectlError, countOf, sourceLine } from '../../errors.js';
 import { identifierKinds, type IdentifierKind } from '../../contract/endpoints.js';
 import { BoundedQueue, channelReader, type AsyncChannel } from './async-channel.js';
 import { Readable } from 'node:stream';
+import { isPlain, refuseWrongOptions } from '../job-options.js';
 import type {
   DemergeOptions,
   JobOptions,
@@ -109,46 +110,6 @@ function startWrite<Options extends WriteOptions>(
   });
   const { lines, ...run } = rejects.of(work);
   return { ...run, rejects: lines };
-}
-
-/** Options that are whole numbers, and the least of each. The service refuses those too large. */
-const leastNumbers = {
-  batchSize: 1,
-  chunkSize: 1,
-  chunkBytes: 1,
-  concurrency: 1,
-  maxRecordBytes: 1,
-  sample: 1,
-  limit: 0,
-  refresh: 0,
-  minRecords: 0,
-};
-
-/** Options that are lists of text. */
-const lists = ['map', 'types', 'drop', 'only', 'set', 'lowercase', 'columns', 'nullValues'];
-
-/**
- * Refuses what a caller without types may pass: options that are ignored, and numbers with which a job would never end,
- * or would end at once as if there were nothing to do.
- */
-function refuseWrongOptions(options: unknown, { autoConcurrency = false } = {}): void {
-  if (!isPlain(options)) throw wrongOption('the options must be a plain object', options);
-  for (const [name, least] of Object.entries(leastNumbers)) {
-    const value = Reflect.get(options, name) as unknown;
-    if (value === undefined || (Number.isInteger(value) && Number(value) >= least)) continue;
-    if (autoConcurrency && name === 'concurrency' && value === 'auto') continue;
-    throw wrongOption(`${name} must be a whole number, at least ${least}`, value);
-  }
-  for (const name of lists) {
-    const value = Reflect.get(options, name) as unknown;
-    const isList = Array.isArray(value) && value.every((one) => typeof one === 'string');
-    if (value !== undefined && !isList) throw wrongOption(`${name} must be a list of texts`, value);
-  }
-}
-
-function wrongOption(wanted: string, value: unknown): EngagectlError {
-  const found = typeof value === 'number' ? String(value) : JSON.stringify(value);
-  return new EngagectlError('E-USAGE', `${wanted}, found ${found}`);
 }
 
 /**
@@ -505,10 +466,3 @@ const nameOf = (value: object): string => value.constructor.name || 'object';
 /** Whether JSON shows nothing of an object that is not plain, such as a Map. */
 const isOpaque = (value: object): boolean =>
   !isPlain(value) && !Array.isArray(value) && Object.keys(value).length === 0;
-
-/** Whether a value is an object of no class, in whatever realm it was made. */
-function isPlain(value: unknown): value is object {
-  if (typeof value !== 'object' || value === null) return false;
-  const prototype = Object.getPrototypeOf(value) as object | null;
-  return prototype === null || Object.getPrototypeOf(prototype) === null;
-}
