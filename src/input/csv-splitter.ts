@@ -45,7 +45,8 @@ const none: readonly RowParseError[] = [];
  * line, also inside quotes; blank lines and comments are skipped. After a quoting error it resumes on the line
  * after the error, so that the content of a quoted cell never becomes a record. A quote that is never closed ends
  * the input, unless `recovers` is set: then it resumes on the next line. The input also ends before a record that would end
- * elsewhere if quotes were escaped with backslashes, or followed blanks: its lines may be inside of a cell.
+ * elsewhere if quotes were escaped with backslashes or stood next to blanks, or its quoting error were text: its lines may
+ * be inside of a cell.
  */
 export class CsvSplitter implements RecordSplitter {
   readonly header: readonly string[];
@@ -117,10 +118,10 @@ export class CsvSplitter implements RecordSplitter {
     whole: Buffer,
     { failures, last }: { readonly failures: readonly CsvParseError[]; readonly last: boolean },
   ): SplitRecords {
-    const { delimiter, quote, escape } = this.markers;
-    if (quote.length === 0 || !escape.equals(quote)) return cut;
-    for (const doubt of doubtfulRecords(whole, cut, { failures, delimiter, quote })) {
-      if (doubt.dialect === 'backslash' && this.#isEscapeKnown) continue;
+    const { delimiter, quote } = this.markers;
+    if (quote.length === 0) return cut;
+    const query = { failures, delimiter, quote, hasKnownEscape: this.#isEscapeKnown };
+    for (const doubt of doubtfulRecords(whole, cut, query)) {
       const { at, record, line, quoteAt, dialect } = doubt;
       const found = this.#readOtherwise(doubt, whole, last);
       if (found === 'same') continue;
@@ -141,11 +142,11 @@ export class CsvSplitter implements RecordSplitter {
   ): 'same' | 'other' | 'unread' {
     const { at, end, isRejected, dialect, quoteAt } = doubt;
     const { delimiter, quote } = this.markers;
-    if (dialect === 'blank') return isOddOnLine(whole, quote, quoteAt) ? 'other' : 'same';
+    if (dialect === 'blank' && isOddOnLine(whole, quote, quoteAt)) return 'other';
     const text = whole.subarray(0, at + this.#maxRecordBytes);
     const isWhole = text.length === whole.length;
     const last = isLast && isWhole;
-    for (const form of forms) {
+    for (const form of dialect === 'backslash' ? backslashForms : this.#ownForms) {
       const read = readRecord(text, at, { delimiter, quote, ...form }, { end, last });
       this.#bytesAhead += read.at - at;
       if (this.#bytesAhead > mostAhead + 8 * this.#bytesUsed) return 'other'; // in doubt
@@ -158,6 +159,13 @@ export class CsvSplitter implements RecordSplitter {
       if (isOther) return 'other';
     }
     return 'same';
+  }
+
+  /** How quotes are escaped by default or according to the user, for records with a quoting error. */
+  get #ownForms(): readonly CellForm[] {
+    const { quote, escape } = this.markers;
+    const escapes = escape[0] === backslash ? 'any' : 'none';
+    return [{ escapes, doubles: escape.equals(quote) }];
   }
 
   /** Skips a cell of several lines as a whole, because its lines would look like records. */
@@ -253,19 +261,19 @@ interface Part {
   readonly holdBack: HoldBack | undefined;
 }
 
-/** How another program may escape quotes with backslashes. */
+/** How a program may escape quotes. */
 interface CellForm {
-  /** A backslash makes the next character literal; else it makes any quote literal that it stands in front of. */
-  readonly escapesAll: boolean;
+  /** Which characters a backslash makes literal: `any` one, or a `quote` that it stands in front of. */
+  readonly escapes: 'any' | 'quote' | 'none';
   /** A quote may be doubled within quotes, too. */
   readonly doubles: boolean;
 }
 
-const forms: readonly CellForm[] = [
-  { escapesAll: true, doubles: false },
-  { escapesAll: true, doubles: true },
-  { escapesAll: false, doubles: false },
-  { escapesAll: false, doubles: true },
+const backslashForms: readonly CellForm[] = [
+  { escapes: 'any', doubles: false },
+  { escapes: 'any', doubles: true },
+  { escapes: 'quote', doubles: false },
+  { escapes: 'quote', doubles: true },
 ];
 
 /** A record that may end elsewhere in another dialect. */
@@ -286,11 +294,12 @@ const backslash = 0x5c;
 
 interface DoubtQuery extends Pick<CsvDialect, 'delimiter' | 'quote'> {
   readonly failures: readonly CsvParseError[];
+  readonly hasKnownEscape: boolean;
 }
 
-/** Finds records with a quote after a backslash, or with one after blanks at the start of a cell, in their order. */
+/** Finds records with a quoting error, and unless the user has said how quotes are escaped, with a quote after a backslash. */
 function doubtfulRecords(text: Buffer, cut: SplitRecords, query: DoubtQuery): DoubtfulRecord[] {
-  const { failures, delimiter, quote } = query;
+  const { failures, delimiter, quote, hasKnownEscape } = query;
   const found: DoubtfulRecord[] = [];
   const used = text.subarray(0, cut.used);
   const addRejected = ({ at, line, where }: CsvParseError, about: DoubtSign): void => {
@@ -299,11 +308,13 @@ function doubtfulRecords(text: Buffer, cut: SplitRecords, query: DoubtQuery): Do
   };
   for (const failure of failures) {
     const { at, what, where } = failure;
-    if (what !== strayQuote) continue;
+    if (typeof what === 'number' || what === openQuote) continue;
     const start = beforeBlanks(text, at, where, delimiter);
     const isFirst = start === at || isMarkerAt(text, delimiter, start - delimiter.length);
-    if (isFirst && start < where) addRejected(failure, { quoteAt: where, dialect: 'blank' });
+    const isBlank = what === strayQuote && isFirst && start < where;
+    addRejected(failure, { quoteAt: where, dialect: isBlank ? 'blank' : 'error' });
   }
+  if (hasKnownEscape) return found;
   let [record, failed] = [0, 0];
   for (let slash = used.indexOf(backslash); slash >= 0; slash = used.indexOf(backslash, slash)) {
     const first = slash;
@@ -378,26 +389,29 @@ function recordsBefore({ bounds, count }: SplitRecords, at: number): number {
 function readRecord(
   text: Buffer,
   start: number,
-  { delimiter, quote, escapesAll, doubles }: CellForm & Pick<CsvDialect, 'delimiter' | 'quote'>,
+  { delimiter, quote, escapes, doubles }: CellForm & Pick<CsvDialect, 'delimiter' | 'quote'>,
   { end, last }: { readonly end: number; readonly last: boolean },
 ): { at: number; width: number; ends: 'here' | 'later' | 'beyond' | 'invalid' } {
   const isEnd = (at: number): boolean => isLineEnd(text[at]) || isDelimiterAt(at);
   const isDelimiterAt = (at: number): boolean =>
     delimiter.length > 0 && isMarkerAt(text, delimiter, at);
+  const isBlank = (at: number): boolean =>
+    (text[at] === space || text[at] === tab) && !isDelimiterAt(at);
   let at = start;
   for (let width = 1; ; width += 1) {
-    while (text[at] === space && !isDelimiterAt(at)) at += 1;
+    while (isBlank(at)) at += 1;
     if (isMarkerAt(text, quote, at)) {
-      at = closingQuote(text, at + quote.length, { quote, escapesAll, doubles });
+      at = closingQuote(text, at + quote.length, { quote, escapes, doubles });
       if (at < 0) return { at: text.length, width, ends: 'beyond' };
       const isLate = at > end;
       at += quote.length;
-      while (text[at] === space && !isDelimiterAt(at)) at += 1;
+      while (isBlank(at)) at += 1;
       if (at >= text.length && !last) return { at, width, ends: 'beyond' };
       if (at < text.length && !isEnd(at)) return { at, width, ends: 'invalid' };
       if (isLate) return { at, width, ends: 'later' };
     }
-    while (at < text.length && !isEnd(at)) at += escapesAll && text[at] === backslash ? 2 : 1;
+    while (at < text.length && !isEnd(at))
+      at += escapes === 'any' && text[at] === backslash ? 2 : 1;
     if (at >= text.length) return { at: text.length, width, ends: 'beyond' };
     if (!isDelimiterAt(at)) return { at, width, ends: 'here' };
     at += delimiter.length;
@@ -408,15 +422,15 @@ function readRecord(
 function closingQuote(
   text: Buffer,
   from: number,
-  { quote, escapesAll, doubles }: CellForm & Pick<CsvDialect, 'quote'>,
+  { quote, escapes, doubles }: CellForm & Pick<CsvDialect, 'quote'>,
 ): number {
-  let slash = escapesAll ? text.indexOf(backslash, from) : -1;
+  let slash = escapes === 'any' ? text.indexOf(backslash, from) : -1;
   for (let at = text.indexOf(quote, from); at >= 0;) {
     if (slash >= 0 && slash < at) {
       const next = slash + 2;
       slash = text.indexOf(backslash, next);
       if (next > at) at = text.indexOf(quote, next);
-    } else if (!escapesAll && text[at - 1] === backslash)
+    } else if (escapes === 'quote' && text[at - 1] === backslash)
       at = text.indexOf(quote, at + quote.length);
     else if (doubles && isMarkerAt(text, quote, at + quote.length))
       at = text.indexOf(quote, at + 2 * quote.length);
@@ -426,6 +440,7 @@ function closingQuote(
 }
 
 const space = 0x20;
+const tab = 0x09;
 const isLineEnd = (byte: number | undefined): boolean => byte === LF || byte === CR;
 
 /**

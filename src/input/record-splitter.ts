@@ -47,6 +47,10 @@ const otherDialects = {
     what: 'follows a blank, and may start a cell of several lines',
     fix: "if a blank follows each delimiter, add it, like --delimiter ', '; otherwise remove it",
   },
+  error: {
+    what: 'is an error, and a cell behind it may have several lines',
+    fix: 'correct that line: double the quotes within a cell, quote each cell that has one, and write no blanks between quotes and delimiters',
+  },
 } as const;
 
 /** Result of skipping the rest of an overlong record; `done` when its end was reached. */

@@ -260,6 +260,65 @@ describe('quotes that another program wrote', () => {
     );
   });
 
+  /** Programs whose cells are errors for us, and cells of several lines behind them. */
+  const lax = {
+    'blanks behind quotes': (cell: string) => `"${cell.replaceAll('"', '""')}" `,
+    'tabs around quotes': (cell: string) => `\t"${cell.replaceAll('"', '""')}"\t`,
+    'blanks behind quotes, and backslashes': (cell: string) =>
+      `"${cell.replaceAll(/["\\]/g, String.raw`\$&`)}" `,
+    // Spark with escapeQuotes=false: a cell without line ends and delimiters is as it is
+    'bare quotes': (cell: string) =>
+      /[,\n]/.test(cell) || cell.startsWith('"')
+        ? `"${cell.replaceAll(/["\\]/g, String.raw`\$&`)}"`
+        : cell,
+  } as const;
+  const laxCases = Object.keys(lax).flatMap((writer) =>
+    [undefined, '"', '\\'].map((escape) => ({ writer: writer as keyof typeof lax, escape })),
+  );
+  const isRightEscape = ({ writer, escape }: (typeof laxCases)[number]): boolean =>
+    escape === undefined || (escape === '\\') === /bare|backslashes/.test(writer);
+
+  it.each(laxCases.filter(isRightEscape))(
+    'do not make a record of a cell behind an error: $writer, --escape $escape',
+    async ({ writer, escape }) => {
+      const pairs = fc.array(fc.tuple(cell, cell), { minLength: 1, maxLength: 4 });
+      await fc.assert(
+        fc.asyncProperty(pairs, chunkSizes, async (cells, sizes) => {
+          const lines = cells.map(
+            ([one, other], n) => `u${n},${lax[writer](one)},5" disk,${lax[writer](other)}\n`,
+          );
+          const text = `identity,Note,Size,City\n${lines.join('')}`;
+          const options = { inputFormat: 'csv', delimiter: ',' } as const;
+          const read = await readText(chunked(Buffer.from(text), sizes), {
+            ...options,
+            ...(escape !== undefined && { escape }),
+          });
+          const users = read.rows.map((row) => row.cells?.[0]);
+          expect(users.filter((user) => !/^u\d$/.test(user ?? ''))).toEqual([]);
+        }),
+        { numRuns: runs(500) },
+      );
+    },
+  );
+
+  it.each([
+    ['a blank behind the quote before', '"ann" ,"x\nbob,1,2\ny",3', undefined],
+    ['a quote in a bare cell before', 'ann,5" pipe,"x\nbob,1,2\ny"', undefined],
+    ['a blank in front of it', 'ann, "x\nbob,1,2\ny",3', '\\'],
+  ])('stop before a cell of several lines with %s', async (_, row, escape) => {
+    const options = { inputFormat: 'csv', delimiter: ',', ...(escape && { escape }) } as const;
+    const read = await readText(`identity,a,b\n${row}\n`, options);
+    expect(read.rows).toEqual([]);
+    expect(read.error).toMatchObject({ id: 'E-CSV-QUOTE', details: { line: 2 } });
+  });
+
+  it('do not stop before an error whose line has no open cell', async () => {
+    const errors = ['a,5" pipe,x', '"a" ,x,y', 'a,"5" pipe",x', 'a, "x", y'];
+    const text = `identity,a,b\n${errors.join('\n')}\nlast,1,2\n`;
+    const read = await readText(text, { inputFormat: 'csv', delimiter: ',' });
+    expect([read.error, read.rows.map(({ text: row }) => row)]).toEqual([undefined, ['last,1,2']]);
+  });
+
   it('do not stop a table of the standard, but for what could be a cell of another program', async () => {
     const json = fc
       .array(fc.constantFrom('say "hi", you', 'C:\\dir\\', 'a\nb', '"', 'x'), { maxLength: 4 })
