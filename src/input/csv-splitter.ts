@@ -146,10 +146,10 @@ export class CsvSplitter implements RecordSplitter {
     const text = whole.subarray(0, at + this.#maxRecordBytes);
     const isWhole = text.length === whole.length;
     const last = isLast && isWhole;
-    for (const form of dialect === 'backslash' ? backslashForms : this.#ownForms) {
+    for (const form of dialect === 'backslash' ? backslashForms : this.#errorForms) {
       const read = readRecord(text, at, { delimiter, quote, ...form }, { end, last });
       this.#bytesAhead += read.at - at;
-      if (this.#bytesAhead > mostAhead + 8 * this.#bytesUsed) return 'other'; // in doubt
+      if (this.#bytesAhead > mostAhead + 16 * this.#bytesUsed) return 'other'; // in doubt
       if (read.ends === 'beyond' && isWhole && !isLast) return 'unread';
       const isOther =
         read.ends === 'later' ||
@@ -161,11 +161,13 @@ export class CsvSplitter implements RecordSplitter {
     return 'same';
   }
 
-  /** How quotes are escaped by default or according to the user, for records with a quoting error. */
-  get #ownForms(): readonly CellForm[] {
+  /** How quotes may be escaped in a record with a quoting error. */
+  get #errorForms(): readonly CellForm[] {
     const { quote, escape } = this.markers;
-    const escapes = escape[0] === backslash ? 'any' : 'none';
-    return [{ escapes, doubles: escape.equals(quote) }];
+    const doubles = escape.equals(quote);
+    const own = { escapes: 'none', doubles } as const;
+    if (!this.#isEscapeKnown) return [own, ...backslashForms];
+    return escape[0] === backslash ? backslashForms.filter((form) => !form.doubles) : [own];
   }
 
   /** Skips a cell of several lines as a whole, because its lines would look like records. */
@@ -263,18 +265,15 @@ interface Part {
 
 /** How a program may escape quotes. */
 interface CellForm {
-  /** Which characters a backslash makes literal: `any` one, or a `quote` that it stands in front of. */
-  readonly escapes: 'any' | 'quote' | 'none';
+  /** What a backslash makes literal: the next character, also outside of quotes; or a `quote` that it stands in front of. */
+  readonly escapes: 'everywhere' | 'within quotes' | 'quote' | 'none';
   /** A quote may be doubled within quotes, too. */
   readonly doubles: boolean;
 }
 
-const backslashForms: readonly CellForm[] = [
-  { escapes: 'any', doubles: false },
-  { escapes: 'any', doubles: true },
-  { escapes: 'quote', doubles: false },
-  { escapes: 'quote', doubles: true },
-];
+const backslashForms: readonly CellForm[] = (
+  ['everywhere', 'within quotes', 'quote'] as const
+).flatMap((escapes) => [false, true].map((doubles) => ({ escapes, doubles })));
 
 /** A record that may end elsewhere in another dialect. */
 interface DoubtfulRecord {
@@ -411,7 +410,7 @@ function readRecord(
       if (isLate) return { at, width, ends: 'later' };
     }
     while (at < text.length && !isEnd(at))
-      at += escapes === 'any' && text[at] === backslash ? 2 : 1;
+      at += escapes === 'everywhere' && text[at] === backslash ? 2 : 1;
     if (at >= text.length) return { at: text.length, width, ends: 'beyond' };
     if (!isDelimiterAt(at)) return { at, width, ends: 'here' };
     at += delimiter.length;
@@ -424,7 +423,8 @@ function closingQuote(
   from: number,
   { quote, escapes, doubles }: CellForm & Pick<CsvDialect, 'quote'>,
 ): number {
-  let slash = escapes === 'any' ? text.indexOf(backslash, from) : -1;
+  const escapesAll = escapes === 'everywhere' || escapes === 'within quotes';
+  let slash = escapesAll ? text.indexOf(backslash, from) : -1;
   for (let at = text.indexOf(quote, from); at >= 0;) {
     if (slash >= 0 && slash < at) {
       const next = slash + 2;

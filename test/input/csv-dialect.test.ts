@@ -312,6 +312,20 @@ describe('quotes that another program wrote', () => {
     expect(read.error).toMatchObject({ id: 'E-CSV-QUOTE', details: { line: 2 } });
   });
 
+  it.each([
+    // Spark does not escape backslashes in cells without quotes
+    [String.raw`ann,\,"\"⏎bob,1,2⏎\"x\\",""`, undefined],
+    [String.raw`ann,5" \,"\"⏎bob,1,2⏎\"x\\"`, '\\'],
+    // behind an error
+    [String.raw`"ann" ,"","⏎bob,1,2⏎\" "`, undefined],
+  ])('stop before a cell of several lines with backslashes: %s', async (row, escape) => {
+    const options = { inputFormat: 'csv', delimiter: ',', ...(escape && { escape }) } as const;
+    const text = `identity,a,b\n${row.replaceAll('⏎', '\n')}\n`;
+    const read = await readText(text, options);
+    expect(read.rows).toEqual([]);
+    expect(read.error).toMatchObject({ id: 'E-CSV-QUOTE', details: { line: 2 } });
+  });
+
   it('do not stop before an error whose line has no open cell', async () => {
     const errors = ['a,5" pipe,x', '"a" ,x,y', 'a,"5" pipe",x', 'a, "x", y'];
     const text = `identity,a,b\n${errors.join('\n')}\nlast,1,2\n`;
