@@ -166,8 +166,9 @@ export class CsvSplitter implements RecordSplitter {
     const { quote, escape } = this.markers;
     const doubles = escape.equals(quote);
     const own = { escapes: 'none', doubles } as const;
-    if (!this.#isEscapeKnown) return [own, ...backslashForms];
-    return escape[0] === backslash ? backslashForms.filter((form) => !form.doubles) : [own];
+    const known = escape[0] === backslash ? backslashForms.filter((form) => !form.doubles) : [own];
+    const all = this.#isEscapeKnown ? known : [own, ...backslashForms];
+    return [...all, ...all.map((form) => ({ ...form, keepsBlanks: true }))];
   }
 
   /** Skips a cell of several lines as a whole, because its lines would look like records. */
@@ -269,6 +270,8 @@ interface CellForm {
   readonly escapes: 'everywhere' | 'within quotes' | 'quote' | 'none';
   /** A quote may be doubled within quotes, too. */
   readonly doubles: boolean;
+  /** Blanks belong to their cells: a quote behind them is text. */
+  readonly keepsBlanks?: boolean;
 }
 
 const backslashForms: readonly CellForm[] = (
@@ -388,14 +391,20 @@ function recordsBefore({ bounds, count }: SplitRecords, at: number): number {
 function readRecord(
   text: Buffer,
   start: number,
-  { delimiter, quote, escapes, doubles }: CellForm & Pick<CsvDialect, 'delimiter' | 'quote'>,
+  {
+    delimiter,
+    quote,
+    escapes,
+    doubles,
+    keepsBlanks,
+  }: CellForm & Pick<CsvDialect, 'delimiter' | 'quote'>,
   { end, last }: { readonly end: number; readonly last: boolean },
 ): { at: number; width: number; ends: 'here' | 'later' | 'beyond' | 'invalid' } {
   const isEnd = (at: number): boolean => isLineEnd(text[at]) || isDelimiterAt(at);
   const isDelimiterAt = (at: number): boolean =>
     delimiter.length > 0 && isMarkerAt(text, delimiter, at);
   const isBlank = (at: number): boolean =>
-    (text[at] === space || text[at] === tab) && !isDelimiterAt(at);
+    !keepsBlanks && (text[at] === space || text[at] === tab) && !isDelimiterAt(at);
   let at = start;
   for (let width = 1; ; width += 1) {
     while (isBlank(at)) at += 1;

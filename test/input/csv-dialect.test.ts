@@ -316,6 +316,8 @@ describe('quotes that another program wrote', () => {
     // Spark does not escape backslashes in cells without quotes
     [String.raw`ann,\,"\"⏎bob,1,2⏎\"x\\",""`, undefined],
     [String.raw`ann,5" \,"\"⏎bob,1,2⏎\"x\\"`, '\\'],
+    // with escapeQuotes=false it writes these quotes without others
+    [String.raw`ann, ",\,"\⏎bob,1,2⏎"`, undefined],
     // behind an error
     [String.raw`"ann" ,"","⏎bob,1,2⏎\" "`, undefined],
   ])('stop before a cell of several lines with backslashes: %s', async (row, escape) => {
