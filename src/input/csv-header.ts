@@ -3,12 +3,12 @@ import { EngagectlError, type ErrorId } from '../errors.js';
 import {
   BEYOND,
   CsvScanner,
+  standardCell,
   type CsvProgram,
   type CsvRecord,
   type CsvDialect,
 } from '../text/csv-scanner.js';
 import { Breaks } from '../event-loop.js';
-import { standardCell } from './csv-splitter.js';
 import type { RowBlock } from './row-block.js';
 import type { TextBuffer } from './text-buffer.js';
 

@@ -4,6 +4,7 @@ import {
   CsvScanner,
   longestMarker,
   openQuote,
+  standardCell,
   strayQuote,
   type CsvProgram,
   type CsvParseError,
@@ -118,9 +119,8 @@ export class CsvSplitter implements RecordSplitter {
     whole: Buffer,
     { failures, last }: { readonly failures: readonly CsvParseError[]; readonly last: boolean },
   ): SplitRecords {
-    const { delimiter, quote } = this.markers;
-    if (quote.length === 0) return cut;
-    const query = { failures, delimiter, quote, hasKnownEscape: this.#isEscapeKnown };
+    if (this.markers.quote.length === 0) return cut;
+    const query = { ...this.markers, failures, hasKnownEscape: this.#isEscapeKnown };
     for (const doubt of doubtfulRecords(whole, cut, query)) {
       const { at, record, line, quoteAt, dialect } = doubt;
       const found = this.#readOtherwise(doubt, whole, last);
@@ -146,7 +146,7 @@ export class CsvSplitter implements RecordSplitter {
     const text = whole.subarray(0, at + this.#maxRecordBytes);
     const isWhole = text.length === whole.length;
     const last = isLast && isWhole;
-    for (const form of dialect === 'backslash' ? backslashForms : this.#errorForms) {
+    for (const form of dialect === 'backslash' ? backslashForms : this.#errorForms(doubt)) {
       const read = readRecord(text, at, { delimiter, quote, ...form }, { end, last });
       this.#bytesAhead += read.at - at;
       if (this.#bytesAhead > mostAhead + 16 * this.#bytesUsed) return 'other'; // in doubt
@@ -162,13 +162,13 @@ export class CsvSplitter implements RecordSplitter {
   }
 
   /** How quotes may be escaped in a record with a quoting error. */
-  get #errorForms(): readonly CellForm[] {
+  #errorForms({ hasBlanks }: DoubtfulRecord): readonly CellForm[] {
     const { quote, escape } = this.markers;
     const doubles = escape.equals(quote);
     const own = { escapes: 'none', doubles } as const;
     const known = escape[0] === backslash ? backslashForms.filter((form) => !form.doubles) : [own];
     const all = this.#isEscapeKnown ? known : [own, ...backslashForms];
-    return [...all, ...all.map((form) => ({ ...form, keepsBlanks: true }))];
+    return hasBlanks ? [...all, ...all.map((form) => ({ ...form, keepsBlanks: true }))] : all;
   }
 
   /** Skips a cell of several lines as a whole, because its lines would look like records. */
@@ -290,6 +290,8 @@ interface DoubtfulRecord {
   readonly dialect: NonNullable<UnclosedQuote['dialect']>;
   /** The quote that shows it. */
   readonly quoteAt: number;
+  /** Whether blanks are in front of a quoted cell. */
+  readonly hasBlanks?: boolean;
 }
 
 const backslash = 0x5c;
@@ -301,7 +303,7 @@ interface DoubtQuery extends Pick<CsvDialect, 'delimiter' | 'quote'> {
 
 /** Finds records with a quoting error, and unless the user has said how quotes are escaped, with a quote after a backslash. */
 function doubtfulRecords(text: Buffer, cut: SplitRecords, query: DoubtQuery): DoubtfulRecord[] {
-  const { failures, delimiter, quote, hasKnownEscape } = query;
+  const { failures, quote, hasKnownEscape } = query;
   const found: DoubtfulRecord[] = [];
   const used = text.subarray(0, cut.used);
   const addRejected = ({ at, line, where }: CsvParseError, about: DoubtSign): void => {
@@ -309,12 +311,14 @@ function doubtfulRecords(text: Buffer, cut: SplitRecords, query: DoubtQuery): Do
     found.push({ at, line, end, record: recordsBefore(cut, at), isRejected: true, ...about });
   };
   for (const failure of failures) {
-    const { at, what, where } = failure;
+    const { what, where } = failure;
     if (typeof what === 'number' || what === openQuote) continue;
-    const start = beforeBlanks(text, at, where, delimiter);
-    const isFirst = start === at || isMarkerAt(text, delimiter, start - delimiter.length);
-    const isBlank = what === strayQuote && isFirst && start < where;
-    addRejected(failure, { quoteAt: where, dialect: isBlank ? 'blank' : 'error' });
+    const opening = openingQuotes(text, failure, query);
+    if (opening.length === 0) continue; // none of its cells can have several lines
+    const blank = opening.filter(({ start, quoteAt }) => start < quoteAt);
+    const isBlank = what === strayQuote && blank.some(({ quoteAt }) => quoteAt === where);
+    const dialect = isBlank ? 'blank' : 'error';
+    addRejected(failure, { quoteAt: where, dialect, hasBlanks: blank.length > 0 });
   }
   if (hasKnownEscape) return found;
   let [record, failed] = [0, 0];
@@ -329,7 +333,7 @@ function doubtfulRecords(text: Buffer, cut: SplitRecords, query: DoubtQuery): Do
     const at = Math.max(failure?.at ?? -1, start);
     if (at < 0) continue; // above the first record
     if (found.at(-1)?.at === at && found.at(-1)?.dialect === 'backslash') continue;
-    const about = { quoteAt: slash, dialect: 'backslash' } as const;
+    const about: DoubtSign = { quoteAt: slash, dialect: 'backslash' };
     if (failure?.at === at) addRejected(failure, about);
     else {
       const [line, end] = [cut.lines[record - 1]!, cut.bounds[2 * record - 1]!];
@@ -339,7 +343,20 @@ function doubtfulRecords(text: Buffer, cut: SplitRecords, query: DoubtQuery): Do
   return found.toSorted((a, b) => a.at - b.at);
 }
 
-type DoubtSign = Pick<DoubtfulRecord, 'quoteAt' | 'dialect'>;
+type DoubtSign = Pick<DoubtfulRecord, 'quoteAt' | 'dialect' | 'hasBlanks'>;
+
+/** Finds the quotes that start a cell of a row with an error, up to its last line, and where blanks in front of them start. */
+function openingQuotes(text: Buffer, { at, where }: CsvParseError, query: DoubtQuery) {
+  const { delimiter, quote } = query;
+  const found: { start: number; quoteAt: number }[] = [];
+  const row = text.subarray(0, endOfLine(text, where));
+  for (let quoteAt = at; (quoteAt = row.indexOf(quote, quoteAt)) >= 0; quoteAt += quote.length) {
+    const start = beforeBlanks(text, at, quoteAt, delimiter);
+    if (start === at || isMarkerAt(text, delimiter, start - delimiter.length))
+      found.push({ start, quoteAt });
+  }
+  return found;
+}
 
 /** Blanks that may be in front of a quoted cell, also ones that nobody sees, and the `=` of a spreadsheet. */
 const blanks = [' ', '\t', '\u00A0', '\u200B', '\uFEFF', '='].map((blank) => Buffer.from(blank));
@@ -526,27 +543,3 @@ function unescapeCells(text: Buffer, cut: SplitRecords, markers: CsvDialect): Sp
 }
 
 const quotationMarkBytes = Buffer.from('"');
-
-/** Returns a cell's content with the escapes of its dialect removed and quotation marks doubled. */
-export function standardCell(
-  text: Buffer,
-  { from, end }: { from: number; end: number },
-  { quote, escape }: CsvDialect,
-): Buffer {
-  const content = text.toString('latin1', from, end);
-  const isQuoted = quote.length > 0 && quote.equals(text.subarray(from - quote.length, from));
-  const plain = isQuoted ? withoutEscapes(content, escape.toString('latin1')) : content;
-  return Buffer.from(plain.replaceAll('"', '""'), 'latin1');
-}
-
-/** Removes escapes byte by byte; only the first byte of an escaped character follows its escape. */
-function withoutEscapes(content: string, escape: string): string {
-  if (escape === '') return content;
-  let plain = '';
-  let from = 0;
-  for (let at = content.indexOf(escape); at >= 0; at = content.indexOf(escape, from + 1)) {
-    plain += content.slice(from, at);
-    from = at + escape.length;
-  }
-  return plain + content.slice(from);
-}

@@ -154,6 +154,30 @@ export class CsvScanner {
   }
 }
 
+/** Returns a cell's content with the escapes of its dialect removed and quotation marks doubled. */
+export function standardCell(
+  text: Buffer,
+  { from, end }: { from: number; end: number },
+  { quote, escape }: CsvDialect,
+): Buffer {
+  const content = text.toString('latin1', from, end);
+  const isQuoted = quote.length > 0 && quote.equals(text.subarray(from - quote.length, from));
+  const plain = isQuoted ? withoutEscapes(content, escape.toString('latin1')) : content;
+  return Buffer.from(plain.replaceAll('"', '""'), 'latin1');
+}
+
+/** Removes escapes byte by byte; only the first byte of an escaped character follows its escape. */
+function withoutEscapes(content: string, escape: string): string {
+  if (escape === '') return content;
+  let plain = '';
+  let from = 0;
+  for (let at = content.indexOf(escape); at >= 0; at = content.indexOf(escape, from + 1)) {
+    plain += content.slice(from, at);
+    from = at + escape.length;
+  }
+  return plain + content.slice(from);
+}
+
 /** Exports of `wasm/csv-scanner.ts` and `wasm/csv-record-writer.ts`. Addresses are signed. */
 interface CsvCode extends ShardExports, Record<Place | CutNumber | WrittenNumber, WasmNumber> {
   readonly memory: WasmMemory;
