@@ -449,21 +449,20 @@ function closingQuote(
   from: number,
   { quote, escapes, doubles }: CellForm & Pick<CsvDialect, 'quote'>,
 ): number {
-  const escapesAll = escapes === 'everywhere' || escapes === 'within quotes';
-  let slash = escapesAll ? text.indexOf(backslash, from) : -1;
   for (let at = text.indexOf(quote, from); at >= 0;) {
-    if (slash >= 0 && slash < at) {
-      const next = slash + 2;
-      slash = text.indexOf(backslash, next);
-      if (next > at) at = text.indexOf(quote, next);
-    } else if (escapes === 'quote' && text[at - 1] === backslash)
-      at = text.indexOf(quote, at + quote.length);
+    let slashes = 0;
+    while (at - slashes > from && text[at - slashes - 1] === backslash) slashes += 1;
+    if (isEscaped(slashes, escapes)) at = text.indexOf(quote, at + quote.length);
     else if (doubles && isMarkerAt(text, quote, at + quote.length))
       at = text.indexOf(quote, at + 2 * quote.length);
     else return at;
   }
   return -1;
 }
+
+/** Whether a quote behind so many backslashes is text. */
+const isEscaped = (slashes: number, escapes: CellForm['escapes']): boolean =>
+  escapes === 'quote' ? slashes > 0 : escapes !== 'none' && slashes % 2 === 1;
 
 const space = 0x20;
 const tab = 0x09;
