@@ -1,6 +1,8 @@
-import { EngagectlError } from '../errors.js';
-import { peekBytes } from './decompress.js';
+import { isAscii, isUtf8 } from 'node:buffer';
 import { StringDecoder } from 'node:string_decoder';
+import { EngagectlError } from '../errors.js';
+import { decompress, peekBytes } from './decompress.js';
+import type { Source } from './source.js';
 
 const utf8Bom = Buffer.from([0xef, 0xbb, 0xbf]);
 const replacement = '\u{FFFD}';
@@ -183,4 +185,220 @@ function utf8Of(text: string): Buffer {
     Buffer.from(first),
     ...rest.flatMap((piece) => [invalidMark, Buffer.from(piece)]),
   ]);
+}
+
+/** Bytes of an input that are checked before anything is sent. */
+const detectionBytes = 16 * 1024 * 1024;
+
+/**
+ * Detects the encoding of a file from its first 16 MiB: UTF-8, UTF-16 or windows-1252. Throws EngagectlError E-FORMAT
+ * for text that is none of these, with the likely encodings, and for UTF-8 that was encoded twice. `mayGrow`: a
+ * character that is cut at the end may be one of UTF-8, whose record is held back.
+ */
+export async function detectFileEncoding(source: Source, mayGrow: boolean): Promise<string> {
+  const sample = await sampleOf(source);
+  return sample.encoding(!mayGrow && sample.length < detectionBytes);
+}
+
+/** Whether the first 16 MiB of a file are UTF-8 with characters beyond ASCII. */
+export async function isBeyondAscii(source: Source): Promise<boolean> {
+  return (await sampleOf(source)).isBeyondAscii;
+}
+
+async function sampleOf(source: Source): Promise<EncodingSample> {
+  const opened = source.open();
+  const sample = new EncodingSample(source.name);
+  try {
+    for await (const chunk of decompress(opened.chunks, source.name)) {
+      sample.add(chunk);
+      if (sample.isDecided || sample.length >= detectionBytes) break;
+    }
+  } finally {
+    opened.close();
+  }
+  return sample;
+}
+
+/** Detects the encoding of a pipe from its first bytes, because waiting for more would block. Throws like `detectFileEncoding`. */
+export function detectEncoding(head: Buffer, name: string): string {
+  const sample = new EncodingSample(name);
+  sample.add(head);
+  return sample.encoding(false);
+}
+
+/** Characters of Latin languages in windows-1252 that other single-byte encodings use for other letters, too. */
+const ambiguous = new Set([
+  0x81, 0x83, 0x88, 0x8a, 0x8c, 0x8d, 0x8e, 0x8f, 0x90, 0x98, 0x9a, 0x9c, 0x9d, 0x9e, 0x9f, 0xa4,
+  0xa5, 0xb1, 0xb3, 0xb9, 0xbc, 0xbe, 0xd0, 0xdd, 0xde, 0xf0, 0xfd, 0xfe, 0xff,
+]);
+
+const candidates = [
+  'windows-1252',
+  'windows-1250',
+  'windows-1251',
+  'macintosh',
+  'shift_jis',
+  'gbk',
+];
+
+class EncodingSample {
+  length = 0;
+  readonly #name: string;
+  /** Set by a byte order mark, or by the NULs of UTF-16. */
+  #unicode: string | undefined;
+  /** Incomplete character at the end of the last chunk. */
+  #rest: Buffer = Buffer.alloc(0);
+  #hasUtf8 = false;
+  #lineFeeds = 0;
+  /** Line of the first byte that is not UTF-8. */
+  #badLine: number | undefined;
+  readonly #counts = new Uint32Array(256);
+  /** Bytes above 0x7f, and those of them between ASCII characters. */
+  #high = 0;
+  #alone = 0;
+  #sign = '';
+
+  constructor(name: string) {
+    this.#name = name;
+  }
+
+  /** Whether more bytes would not change the result. */
+  get isDecided(): boolean {
+    return this.#unicode !== undefined;
+  }
+
+  /** Whether it is UTF-8 with characters beyond ASCII. */
+  get isBeyondAscii(): boolean {
+    return this.#hasUtf8 && this.#badLine === undefined && this.#unicode === undefined;
+  }
+
+  add(chunk: Buffer): void {
+    if (this.length === 0) {
+      const marked = markedEncoding(chunk);
+      this.#unicode = marked === 'utf-8' ? undefined : (marked ?? unmarkedUtf16(chunk));
+    }
+    this.length += chunk.length;
+    if (this.#unicode !== undefined) return;
+    if (this.#badLine !== undefined) return this.#count(chunk);
+    const text = this.#rest.length > 0 ? Buffer.concat([this.#rest, chunk]) : chunk;
+    const end = text.length - incompleteBytes(text);
+    const whole = text.subarray(0, end);
+    this.#rest = Buffer.from(text.subarray(end)); // a copy, because the buffer of a chunk is reused
+    if (isUtf8(whole)) {
+      this.#noteUtf8(whole);
+      return;
+    }
+    const at = firstInvalid(whole);
+    this.#noteUtf8(whole.subarray(0, at));
+    this.#badLine = this.#lineFeeds + 1;
+    this.#rest = Buffer.alloc(0);
+    this.#count(text);
+  }
+
+  /** Returns the encoding; `isWhole`: nothing follows the sample, so a character that is cut at its end is not UTF-8. */
+  encoding(isWhole: boolean): string {
+    if (this.#unicode !== undefined) return this.#unicode;
+    if (isWhole && this.#rest.length > 0 && this.#badLine === undefined && !this.#hasUtf8) {
+      this.#badLine = this.#lineFeeds + 1;
+      this.#count(this.#rest);
+    }
+    if (this.#badLine === undefined) {
+      if (this.#sign !== '') throw this.#twiceEncoded();
+      return 'utf-8';
+    }
+    if (this.#isWindows1252) return 'windows-1252';
+    throw this.#undecodable();
+  }
+
+  get #isWindows1252(): boolean {
+    if (this.#hasUtf8 || this.#alone < 0.8 * this.#high) return false;
+    // ø beside è, ì or ù is rather Czech in windows-1250
+    const isCzech = this.#has(0xf8) && [0xe8, 0xec, 0xf9].some((byte) => this.#has(byte));
+    return !isCzech && ![...ambiguous].some((byte) => this.#has(byte));
+  }
+
+  #has(byte: number): boolean {
+    return this.#counts[byte]! > 0;
+  }
+
+  /** Notes characters beyond ASCII, and words such as MÃ¼ller. */
+  #noteUtf8(text: Buffer): void {
+    for (let at = text.indexOf(0x0a); at >= 0; at = text.indexOf(0x0a, at + 1))
+      this.#lineFeeds += 1;
+    if (isAscii(text)) return;
+    this.#hasUtf8 = true;
+    if (this.#sign === '') this.#sign = twiceEncoded(text) ?? '';
+  }
+
+  #count(text: Buffer): void {
+    for (let at = 0; at < text.length; at += 1) {
+      const byte = text[at]!;
+      if (byte < 0x80) continue;
+      this.#counts[byte]! += 1;
+      this.#high += 1;
+      if ((text[at - 1] ?? 0) < 0x80 && (text[at + 1] ?? 0) < 0x80) this.#alone += 1;
+    }
+  }
+
+  #undecodable(): EngagectlError {
+    const line = this.#badLine!;
+    const why = this.#hasUtf8
+      ? 'other parts of the file are UTF-8, so the file is damaged or was put together from several'
+      : `it may be ${candidates.join(', ')} or another encoding`;
+    return new EngagectlError(
+      'E-FORMAT',
+      `${this.#name}: line ${line} is not valid UTF-8; nothing was sent`,
+      {
+        file: this.#name,
+        line,
+        why,
+        fix: this.#hasUtf8
+          ? 'correct the line, or add --encoding utf-8 to reject such lines'
+          : 'set its encoding, for example --encoding windows-1252; --encoding utf-8 rejects such lines',
+      },
+    );
+  }
+
+  #twiceEncoded(): EngagectlError {
+    const sign = Buffer.from(this.#sign, 'latin1').toString();
+    const meant = Buffer.from(sign, 'latin1').toString();
+    return new EngagectlError('E-FORMAT', `${this.#name} was encoded as UTF-8 twice`, {
+      file: this.#name,
+      why: `it contains ${JSON.stringify(sign)}, probably for ${JSON.stringify(meant)}`,
+      fix: `export it again, or convert it: iconv -f UTF-8 -t WINDOWS-1252; --encoding utf-8 sends it as it is`,
+    });
+  }
+}
+
+/** Ã and Â as UTF-8, which a second encoding makes of the first byte of most letters beyond ASCII. */
+const firstBytesTwice = [Buffer.from('Ã'), Buffer.from('Â')];
+
+/** Returns a word such as MÃ¼ller with its bytes as characters; undefined if there is none. */
+function twiceEncoded(text: Buffer): string | undefined {
+  for (const first of firstBytesTwice) {
+    for (let at = text.indexOf(first); at >= 0; at = text.indexOf(first, at + 1)) {
+      if (text[at + 2] !== 0xc2) continue;
+      const before = /[^\s,;"]{0,10}$/.exec(text.toString('latin1', Math.max(0, at - 10), at))![0];
+      const after = /^[^\s,;"]{0,10}/.exec(text.toString('latin1', at + 4, at + 14))![0];
+      return before + text.toString('latin1', at, at + 4) + after;
+    }
+  }
+  return undefined;
+}
+
+/** Returns the bytes of a character that is cut at the end of a text, which may have been decoded. */
+export function incompleteBytes(text: Buffer): number {
+  for (let back = 1; back <= Math.min(3, text.length); back += 1) {
+    const byte = text[text.length - back]!;
+    if (byte < 0x80) return 0;
+    if (byte < 0xc0) continue;
+    const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
+    return length > back ? back : 0;
+  }
+  return 0;
+}
+
+function firstInvalid(text: Buffer): number {
+  const decoded = Buffer.from(text.toString());
+  return text.findIndex((byte, at) => byte !== decoded[at]);
 }

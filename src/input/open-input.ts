@@ -6,8 +6,14 @@ import {
 } from '../contract/file-formats.js';
 import { EngagectlError } from '../errors.js';
 import { CsvSplitter } from './csv-splitter.js';
-import { decodeText, markedEncoding, refuseOtherFiles } from './encoding.js';
-import { detectEncoding, detectFileEncoding, isBeyondAscii } from './encoding-detection.js';
+import {
+  decodeText,
+  detectEncoding,
+  detectFileEncoding,
+  isBeyondAscii,
+  markedEncoding,
+  refuseOtherFiles,
+} from './encoding.js';
 import { detectTable, sampleBytes } from './table-detection.js';
 import { TextHasher, inputChangedError } from './text-digest.js';
 import {
@@ -208,6 +214,7 @@ async function splitterFor(
     : await readHeader(from, markers);
   const cutter = new CsvSplitter(header.names, input.csv, markers, {
     recovers: options.recoverQuotes ?? false,
+    isQuoteKnown: (options.quote ?? options.escape) !== undefined,
     isEscapeKnown: options.escape !== undefined,
     maxRecordBytes: input.maxRecordBytes,
   });

@@ -38,7 +38,12 @@ export interface UnclosedQuote {
 }
 
 /** Dialects that a table may have although most of it can be read without. */
-const otherDialects = {
+const otherDialects: Readonly<
+  Record<
+    'backslash' | 'blank' | 'error' | 'unquoted',
+    { readonly what: string; readonly why?: string; readonly fix: string }
+  >
+> = {
   backslash: {
     what: 'may be escaped with a backslash',
     fix: `if it is, add --escape '\\'; if quotes within cells are doubled, add --escape '"'`,
@@ -51,7 +56,14 @@ const otherDialects = {
     what: 'is an error, and a cell behind it may have several lines',
     fix: 'correct that line: double the quotes within a cell, quote each cell that has one, and write no blanks between quotes and delimiters',
   },
-} as const;
+  unquoted: {
+    what: 'may be text, and not start a cell of several lines with tabs',
+    why: 'the lines up to the next quote would be one cell, and no records; nothing from there on was sent',
+    fix: `if no cell of the file is in quotes, as in TSV of MySQL or Google Sheets, add --quote ''; otherwise add --quote '"'`,
+  },
+};
+const rowsOfCell =
+  'what is inside of a cell then would become records of its own; nothing from there on was sent';
 
 /** Result of skipping the rest of an overlong record; `done` when its end was reached. */
 export interface Skip {
@@ -244,12 +256,12 @@ function unclosedQuote(
   { line, column, limit, dialect }: UnclosedQuote,
 ): EngagectlError {
   if (dialect !== undefined) {
-    const { what, fix } = otherDialects[dialect];
+    const { what, why = rowsOfCell, fix } = otherDialects[dialect];
     return new EngagectlError('E-CSV-QUOTE', `${file}: the quote on line ${line} ${what}`, {
       file,
       line,
       column,
-      why: 'what is inside of a cell then would become records of its own; nothing from there on was sent',
+      why,
       fix,
     });
   }
@@ -261,7 +273,7 @@ function unclosedQuote(
     line,
     column,
     why: 'everything after it would be one cell, so nothing after it was sent',
-    fix: `close the quote, or double it if it is part of the text${longer}; or use --recover-quotes (not for events and demerges) to reject the line and resume on the next one`,
+    fix: `close the quote, or double it if it is part of the text${longer}; if no cell is in quotes, add --quote ''; or use --recover-quotes (not for events and demerges) to reject the line and resume on the next one`,
   });
 }
 

@@ -154,6 +154,11 @@ export class CsvScanner {
   }
 }
 
+/** Whether a text has a delimiter, quote or escape at a position. */
+export const isMarkerAt = (text: Buffer, marker: Buffer, at: number): boolean =>
+  text[at] === marker[0] &&
+  (marker.length === 1 || text.subarray(at, at + marker.length).equals(marker));
+
 /** Returns a cell's content with the escapes of its dialect removed and quotation marks doubled. */
 export function standardCell(
   text: Buffer,

@@ -359,3 +359,61 @@ describe('quotes that another program wrote', () => {
     );
   });
 });
+
+describe('TSV of a program that writes no quotes', () => {
+  const rows = [
+    ['ann', '"x'],
+    ['bob', 'victim'],
+    ['dave', 'victim'],
+    ['carl', 'y"'],
+    ['eve', 'z'],
+  ];
+  const text = ['c0\tc1', ...rows.map((row) => row.join('\t')), ''].join('\n');
+  const read = async (content: string, options: object = {}) =>
+    readText([Buffer.from(content)], { inputFormat: 'tsv', ...options });
+
+  it.each([
+    ['in the last column', text, 2],
+    ['in the first column', 'c0\tc1\n"ann\tx\nbob\tvictim\ncarl"\ty\n', 2],
+    ['in the only column', 'c0\nmax\n"ann\nbob\ncarl"\n', 3],
+    ['with CR', text.replaceAll('\n', '\r'), 2],
+  ])('stops before a cell that takes rows with it, %s', async (_where, content, line) => {
+    const { rows: found, error } = await read(content);
+    expect(error?.message).toContain(`quote on line ${line} may be text`);
+    expect(found.length).toBe(line - 2);
+  });
+
+  it('is read as it is without quotes, and as one cell with them', async () => {
+    const unquoted = await read(text, { quote: '' });
+    expect(unquoted.rows.map(({ cells }) => cells)).toEqual(rows);
+    const quoted = await read(text, { quote: '"' });
+    expect(quoted.rows.map(({ cells }) => cells)).toEqual([
+      ['ann', 'x\nbob\tvictim\ndave\tvictim\ncarl\ty'],
+      ['eve', 'z'],
+    ]);
+  });
+
+  it('does not stop at quoted cells of several lines, or with tabs', async () => {
+    const { rows: found, error } = await read('c0\tc1\nann\t"x\ny"\n"b\tb"\tz\ncarl\t"p\r\n""q"\n');
+    expect(error).toBeUndefined();
+    expect(found.map(({ cells }) => cells)).toEqual([
+      ['ann', 'x\ny'],
+      ['b\tb', 'z'],
+      ['carl', 'p\r\n"q'],
+    ]);
+  });
+
+  it('never loses a row silently', async () => {
+    const cells = fc.string({ unit: fc.constantFrom('a', '"', ' ', '\\', ','), maxLength: 4 });
+    const table = fc.array(fc.tuple(cells, cells), { minLength: 1, maxLength: 8 });
+    await fc.assert(
+      fc.asyncProperty(table, chunkSizes, async (raw, sizes) => {
+        const content = ['c0\tc1', ...raw.map((row) => row.join('\t')), ''].join('\n');
+        const chunks = chunked(Buffer.from(content), sizes);
+        const { rows: found, parseErrors, error } = await readText(chunks, { inputFormat: 'tsv' });
+        if (error === undefined && parseErrors.length === 0) expect(found).toHaveLength(raw.length);
+      }),
+      { numRuns: runs(500) },
+    );
+  });
+});

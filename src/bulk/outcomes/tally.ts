@@ -186,9 +186,9 @@ export class Tally {
 
 const sentByOther = 'another run sent this event';
 
-/** Returns header and delimiters of the CSV, so that a corrected line can be split into cells. */
+/** Returns header and delimiters of the CSV (none of a list), so that a corrected line can be split into cells. */
 function cellsOf({ cells }: RowBlock): Partial<Reject> {
-  if (!cells?.markers || cells.markers.delimiter.length === 0) return {};
+  if (!cells?.markers) return {};
   const { delimiter, quote, escape } = cells.markers;
   return {
     columns: cells.header,

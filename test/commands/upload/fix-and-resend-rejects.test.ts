@@ -102,6 +102,27 @@ describe.each<[string, Loop]>([
     },
   ],
   [
+    'a value of a list that looks like a record',
+    {
+      args: ['demerge', '--yes', '--input-format', 'list'],
+      file: 'leavers.txt',
+      text: 'identity\n{"identity":"u1"}\n',
+      correct: [String.raw`{\"identity\":\"u1\"}`, 'u1, of a list'],
+    },
+  ],
+  [
+    'a value of a list that looks like a subscription',
+    {
+      args: ['subscribe', '--type', 'email', '--status', 'Unsubscribe', '--input-format', 'list'],
+      file: 'opt-outs.txt',
+      text: 'value\n{"type":"email","value":"u1@example.test","status":"Resubscribe"}\n',
+      correct: [
+        String.raw`{\"type\":\"email\",\"value\":\"u1@example.test\",\"status\":\"Resubscribe\"}`,
+        'u1@example.test',
+      ],
+    },
+  ],
+  [
     'a cell that does not fit its type',
     {
       args: ['upload', '--types', 'Age:integer', '--map', 'Town=City'],

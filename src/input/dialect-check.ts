@@ -1,0 +1,328 @@
+import { endOfLine, CR, LF, type SplitRecords, type UnclosedQuote } from './record-splitter.js';
+import {
+  isMarkerAt,
+  openQuote,
+  strayQuote,
+  type CsvDialect,
+  type CsvParseError,
+} from '../text/csv-scanner.js';
+
+/** Bytes that are read in another form without need; see `#bytesAhead`. */
+const mostAhead = 16 * 1024 * 1024;
+
+/** What the user has said of a table, and its number of columns. */
+interface KnownDialect {
+  readonly width: number;
+  /** The user has said that there are quotes, and how they are escaped. */
+  readonly isQuoteKnown: boolean;
+  readonly isEscapeKnown: boolean;
+  readonly maxRecordBytes: number;
+}
+
+/** A record that ends elsewhere in another dialect. Undefined as dialect if more text must be read to know. */
+export interface OtherRecord extends Pick<DoubtfulRecord, 'at' | 'record' | 'line' | 'quoteAt'> {
+  readonly dialect: UnclosedQuote['dialect'];
+}
+
+/**
+ * Looks for records of a CSV that another program may have meant otherwise: with quotes escaped by backslashes, next to
+ * blanks, or as text. What is read as records may then be inside of a cell, or the other way round.
+ */
+export class DialectCheck {
+  readonly #markers: CsvDialect;
+  readonly #known: KnownDialect;
+  /** Bytes that were split, and bytes that were read in another form, which some texts would make many times as many. */
+  #bytesUsed = 0;
+  #bytesAhead = 0;
+
+  constructor(markers: CsvDialect, known: KnownDialect) {
+    this.#markers = markers;
+    this.#known = known;
+  }
+
+  /** Returns the first record of a cut that ends elsewhere in another dialect. */
+  findOther(
+    cut: SplitRecords,
+    whole: Buffer,
+    { failures, last }: { readonly failures: readonly CsvParseError[]; readonly last: boolean },
+  ): OtherRecord | undefined {
+    for (const doubt of this.#doubts(cut, whole, failures)) {
+      const found = this.#readOtherwise(doubt, whole, last);
+      if (found === 'same') continue;
+      this.#bytesUsed += doubt.at;
+      return found === 'unread' ? { ...doubt, dialect: undefined } : doubt;
+    }
+    this.#bytesUsed += cut.used;
+    return undefined;
+  }
+
+  #doubts(cut: SplitRecords, whole: Buffer, failures: readonly CsvParseError[]): DoubtfulRecord[] {
+    const { isQuoteKnown, isEscapeKnown: hasKnownEscape, width } = this.#known;
+    if (this.#markers.quote.length === 0) return [];
+    const found = doubtfulRecords(whole, cut, { ...this.#markers, failures, hasKnownEscape });
+    if (!isQuoteKnown && this.#markers.delimiter.equals(tabDelimiter))
+      found.push(...rowsInCells(whole, cut, { ...this.#markers, width }));
+    return found.toSorted((a, b) => a.at - b.at);
+  }
+
+  /** Whether a record is another one in the forms of a dialect; `unread` if more text must be read to know. */
+  #readOtherwise(
+    doubt: DoubtfulRecord,
+    whole: Buffer,
+    isLast: boolean,
+  ): 'same' | 'other' | 'unread' {
+    const { at, end, isRejected, dialect, quoteAt } = doubt;
+    const { delimiter, quote } = this.#markers;
+    if (dialect === 'unquoted') return 'other';
+    if (dialect === 'blank' && isOddOnLine(whole, quote, quoteAt)) return 'other';
+    const text = whole.subarray(0, at + this.#known.maxRecordBytes);
+    const isWhole = text.length === whole.length;
+    const last = isLast && isWhole;
+    for (const form of dialect === 'backslash' ? backslashForms : this.#errorForms(doubt)) {
+      const read = readRecord(text, at, { delimiter, quote, ...form }, { end, last });
+      this.#bytesAhead += read.at - at;
+      if (this.#bytesAhead > mostAhead + 16 * this.#bytesUsed) return 'other'; // in doubt
+      if (read.ends === 'beyond' && isWhole && !isLast) return 'unread';
+      const isOther =
+        read.ends === 'later' ||
+        (read.ends === 'here' && read.at < end && (isRejected || read.width === this.#known.width));
+      if (isOther) return 'other';
+    }
+    return 'same';
+  }
+
+  /** How quotes may be escaped in a record with a quoting error. */
+  #errorForms({ hasBlanks }: DoubtfulRecord): readonly CellForm[] {
+    const { quote, escape } = this.#markers;
+    const doubles = escape.equals(quote);
+    const own = { escapes: 'none', doubles } as const;
+    const known = escape[0] === backslash ? backslashForms.filter((form) => !form.doubles) : [own];
+    const all = this.#known.isEscapeKnown ? known : [own, ...backslashForms];
+    return hasBlanks ? [...all, ...all.map((form) => ({ ...form, keepsBlanks: true }))] : all;
+  }
+}
+
+/** How a program may escape quotes. */
+interface CellForm {
+  /** What a backslash makes literal: the next character, also outside of quotes; or a `quote` that it stands in front of. */
+  readonly escapes: 'everywhere' | 'within quotes' | 'quote' | 'none';
+  /** A quote may be doubled within quotes, too. */
+  readonly doubles: boolean;
+  /** Blanks belong to their cells: a quote behind them is text. */
+  readonly keepsBlanks?: boolean;
+}
+
+const backslashForms: readonly CellForm[] = (
+  ['everywhere', 'within quotes', 'quote'] as const
+).flatMap((escapes) => [false, true].map((doubles) => ({ escapes, doubles })));
+
+/** A record that may end elsewhere in another dialect. */
+interface DoubtfulRecord {
+  readonly at: number;
+  /** Number of records before it, and its first line. */
+  readonly record: number;
+  readonly line: number;
+  /** End of the record, or of the line of its error. */
+  readonly end: number;
+  readonly isRejected: boolean;
+  readonly dialect: NonNullable<UnclosedQuote['dialect']>;
+  /** The quote that shows it. */
+  readonly quoteAt: number;
+  /** Whether blanks are in front of a quoted cell. */
+  readonly hasBlanks?: boolean;
+}
+
+const backslash = 0x5c;
+
+interface DoubtQuery extends Pick<CsvDialect, 'delimiter' | 'quote'> {
+  readonly failures: readonly CsvParseError[];
+  readonly hasKnownEscape: boolean;
+}
+
+/** Finds records with a quoting error, and unless the user has said how quotes are escaped, with a quote after a backslash. */
+function doubtfulRecords(text: Buffer, cut: SplitRecords, query: DoubtQuery): DoubtfulRecord[] {
+  const { failures, quote, hasKnownEscape } = query;
+  const found: DoubtfulRecord[] = [];
+  const used = text.subarray(0, cut.used);
+  const addRejected = ({ at, line, where }: CsvParseError, about: DoubtSign): void => {
+    const end = endOfLine(used, where);
+    found.push({ at, line, end, record: recordsBefore(cut, at), isRejected: true, ...about });
+  };
+  for (const failure of failures) {
+    const { what, where } = failure;
+    if (typeof what === 'number' || what === openQuote) continue;
+    const opening = openingQuotes(text, failure, query);
+    if (opening.length === 0) continue; // none of its cells can have several lines
+    const blank = opening.filter(({ start, quoteAt }) => start < quoteAt);
+    const isBlank = what === strayQuote && blank.some(({ quoteAt }) => quoteAt === where);
+    const dialect = isBlank ? 'blank' : 'error';
+    addRejected(failure, { quoteAt: where, dialect, hasBlanks: blank.length > 0 });
+  }
+  if (hasKnownEscape) return found;
+  let [record, failed] = [0, 0];
+  for (let slash = used.indexOf(backslash); slash >= 0; slash = used.indexOf(backslash, slash)) {
+    const first = slash;
+    while (text[slash] === backslash) slash += 1;
+    if (!isMarkerAt(text, quote, slash)) continue;
+    while (record < cut.count && cut.bounds[2 * record]! <= first) record += 1;
+    while (failed < failures.length && failures[failed]!.at <= first) failed += 1;
+    const failure = failures[failed - 1];
+    const start = record === 0 ? -1 : cut.bounds[2 * record - 2]!;
+    const at = Math.max(failure?.at ?? -1, start);
+    if (at < 0) continue; // above the first record
+    if (found.at(-1)?.at === at && found.at(-1)?.dialect === 'backslash') continue;
+    const about: DoubtSign = { quoteAt: slash, dialect: 'backslash' };
+    if (failure?.at === at) addRejected(failure, about);
+    else {
+      const [line, end] = [cut.lines[record - 1]!, cut.bounds[2 * record - 1]!];
+      found.push({ at, line, end, record: record - 1, isRejected: false, ...about });
+    }
+  }
+  return found;
+}
+
+/**
+ * Finds records of several lines that TSV without quotes would read as rows: a quoted cell of theirs holds tabs, or there is
+ * only one column.
+ */
+function rowsInCells(
+  text: Buffer,
+  { bounds, lines, count }: SplitRecords,
+  { quote, width }: Pick<CsvDialect, 'quote'> & { readonly width: number },
+): DoubtfulRecord[] {
+  const found: DoubtfulRecord[] = [];
+  for (let record = 0; record < count; record += 1) {
+    const line = lines[record]!;
+    if (record + 1 < count && lines[record + 1]! - line === 1) continue;
+    const [at, end] = [bounds[2 * record]!, bounds[2 * record + 1]!];
+    const row = text.subarray(at, end);
+    if (!row.includes(LF) && !row.includes(CR)) continue;
+    const tabs = row.reduce((count, byte) => count + Number(byte === tab), 0);
+    if (width > 1 && tabs < width) continue; // each of them is between two cells
+    const quoteAt = text.indexOf(quote, at);
+    found.push({ at, end, record, line, isRejected: false, dialect: 'unquoted', quoteAt });
+  }
+  return found;
+}
+
+type DoubtSign = Pick<DoubtfulRecord, 'quoteAt' | 'dialect' | 'hasBlanks'>;
+
+/** Finds the quotes that start a cell of a row with an error, up to its last line, and where blanks in front of them start. */
+function openingQuotes(text: Buffer, { at, where }: CsvParseError, query: DoubtQuery) {
+  const { delimiter, quote } = query;
+  const found: { start: number; quoteAt: number }[] = [];
+  const row = text.subarray(0, endOfLine(text, where));
+  for (let quoteAt = at; (quoteAt = row.indexOf(quote, quoteAt)) >= 0; quoteAt += quote.length) {
+    const start = beforeBlanks(text, at, quoteAt, delimiter);
+    if (start === at || isMarkerAt(text, delimiter, start - delimiter.length))
+      found.push({ start, quoteAt });
+  }
+  return found;
+}
+
+/** Blanks that may be in front of a quoted cell, also ones that nobody sees, and the `=` of a spreadsheet. */
+const blanks = [' ', '\t', '\u00A0', '\u200B', '\uFEFF', '='].map((blank) => Buffer.from(blank));
+
+/** Returns the position before the blanks that end at `end`. */
+function beforeBlanks(text: Buffer, start: number, end: number, delimiter: Buffer): number {
+  for (let at = end; ;) {
+    const blank = blanks.find(
+      (one) =>
+        at - one.length >= start &&
+        !one.equals(delimiter) &&
+        isMarkerAt(text, one, at - one.length),
+    );
+    if (!blank) return at;
+    at -= blank.length;
+  }
+}
+
+/** Whether a cell may be open at the end of a line: it has an odd number of quotes, with or without those behind backslashes. */
+function isOddOnLine(text: Buffer, quote: Buffer, from: number): boolean {
+  const line = text.subarray(from, endOfLine(text, from));
+  let [all, unescaped] = [0, 0];
+  for (let at = line.indexOf(quote); at >= 0; at = line.indexOf(quote, at + quote.length)) {
+    all += 1;
+    if (line[at - 1] !== backslash) unescaped += 1;
+  }
+  return all % 2 === 1 || unescaped % 2 === 1;
+}
+
+/** Returns the number of records that begin before a position. */
+function recordsBefore({ bounds, count }: SplitRecords, at: number): number {
+  let [low, high] = [0, count];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (bounds[2 * middle]! < at) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/**
+ * Reads the record at a position in another form. It `ends` at the end of a line (`here`), with a quoted cell that is
+ * closed after `end` (`later`), `beyond` the text, or is `invalid`. Quotes in other cells are text.
+ */
+function readRecord(
+  text: Buffer,
+  start: number,
+  {
+    delimiter,
+    quote,
+    escapes,
+    doubles,
+    keepsBlanks,
+  }: CellForm & Pick<CsvDialect, 'delimiter' | 'quote'>,
+  { end, last }: { readonly end: number; readonly last: boolean },
+): { at: number; width: number; ends: 'here' | 'later' | 'beyond' | 'invalid' } {
+  const isEnd = (at: number): boolean => isLineEnd(text[at]) || isDelimiterAt(at);
+  const isDelimiterAt = (at: number): boolean =>
+    delimiter.length > 0 && isMarkerAt(text, delimiter, at);
+  const isBlank = (at: number): boolean =>
+    !keepsBlanks && (text[at] === space || text[at] === tab) && !isDelimiterAt(at);
+  let at = start;
+  for (let width = 1; ; width += 1) {
+    while (isBlank(at)) at += 1;
+    if (isMarkerAt(text, quote, at)) {
+      at = closingQuote(text, at + quote.length, { quote, escapes, doubles });
+      if (at < 0) return { at: text.length, width, ends: 'beyond' };
+      const isLate = at > end;
+      at += quote.length;
+      while (isBlank(at)) at += 1;
+      if (at >= text.length && !last) return { at, width, ends: 'beyond' };
+      if (at < text.length && !isEnd(at)) return { at, width, ends: 'invalid' };
+      if (isLate) return { at, width, ends: 'later' };
+    }
+    while (at < text.length && !isEnd(at))
+      at += escapes === 'everywhere' && text[at] === backslash ? 2 : 1;
+    if (at >= text.length) return { at: text.length, width, ends: 'beyond' };
+    if (!isDelimiterAt(at)) return { at, width, ends: 'here' };
+    at += delimiter.length;
+  }
+}
+
+/** Returns the position of the quote that closes a cell, or -1. */
+function closingQuote(
+  text: Buffer,
+  from: number,
+  { quote, escapes, doubles }: CellForm & Pick<CsvDialect, 'quote'>,
+): number {
+  for (let at = text.indexOf(quote, from); at >= 0;) {
+    let slashes = 0;
+    while (at - slashes > from && text[at - slashes - 1] === backslash) slashes += 1;
+    if (isEscaped(slashes, escapes)) at = text.indexOf(quote, at + quote.length);
+    else if (doubles && isMarkerAt(text, quote, at + quote.length))
+      at = text.indexOf(quote, at + 2 * quote.length);
+    else return at;
+  }
+  return -1;
+}
+
+/** Whether a quote behind so many backslashes is text. */
+const isEscaped = (slashes: number, escapes: CellForm['escapes']): boolean =>
+  escapes === 'quote' ? slashes > 0 : escapes !== 'none' && slashes % 2 === 1;
+
+const space = 0x20;
+const tab = 0x09;
+const tabDelimiter = Buffer.of(tab);
+const isLineEnd = (byte: number | undefined): boolean => byte === LF || byte === CR;
