@@ -586,7 +586,7 @@ describe.skipIf(!redis)('fleet status', () => {
       connection: { host: hostname, port: Number(port) },
       prefix: 'engagectl',
     });
-    const workDir = '/x\u001B[2J\u0007';
+    const workDir = '/x\u001B[2J\u0007\n/y';
     await runs.add('run', { run: '../../x', workDir, lane: 'x' }, { jobId: 'run-x' });
     await runs.add('run', null, { jobId: 'run-y' });
     await runs.add('run', { run: '0123456789ab', workDir, lane: 'x' }, { jobId: 'run-z' });
@@ -595,6 +595,7 @@ describe.skipIf(!redis)('fleet status', () => {
     expect(code, stderr).toBe(0);
     expect(stdout).toContain(attack.run);
     expect(stdout).not.toContain('../../x');
+    expect(stdout).not.toMatch(/^\/y/m);
     // oxlint-disable-next-line no-control-regex -- what a terminal would obey
     expect(stdout).not.toMatch(/[\u001B\u0007]/);
   });

@@ -379,7 +379,7 @@ describe('TSV of a program that writes no quotes', () => {
     ['with CR', text.replaceAll('\n', '\r'), 2],
   ])('stops before a cell that takes rows with it, %s', async (_where, content, line) => {
     const { rows: found, error } = await read(content);
-    expect(error?.message).toContain(`quote on line ${line} may be text`);
+    expect(String(error)).toContain(`quote on line ${line} may be text`);
     expect(found.length).toBe(line - 2);
   });
 

@@ -3,7 +3,7 @@ import { printAnswer, messagePrinter } from '../../ui/messages.js';
 import { jsonAnswer, sanitize } from '../../ui/sanitize.js';
 import { findNamedRun, withQueue, runOptions } from './queue.js';
 import { textTable, truncate, grouped, formatDuration } from '../../ui/format.js';
-import { quoteForShell } from '../../wording.js';
+import { quoteForShell, sanitizeLine } from '../../wording.js';
 import type { QueueStore } from '../../fleet/queue-store.js';
 import type { FoundRun, RunStatus } from '../../fleet/run-status.js';
 import type { Invocation, CommandSpec } from '../shared/command-spec.js';
@@ -98,7 +98,7 @@ async function listRuns(
     import('../../fleet/queue-store.js'),
   ]);
   const runs = await withinDeadline(store, async () => new RunIndex(store).runs());
-  const text = runs.map(({ run, workDir }) => `${run}  ${workDir}\n`).join('');
+  const text = runs.map(({ run, workDir }) => `${run}  ${sanitizeLine(workDir)}\n`).join('');
   printAnswer(settings(), runtime, { runs }, { text });
 }
 
