@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { EngagectlError } from '../errors.js';
 import { fileErrorReason } from '../files/file-errors.js';
@@ -153,9 +154,16 @@ export async function secretFromFile(
     text = await readTextFile(file, signal);
   } catch (error) {
     if (error instanceof EngagectlError) throw error;
-    throw new EngagectlError('E-CONFIG', `the ${what} cannot be read from ${file} (${source})`, {
+    const options = {
       why: fileErrorReason(error),
       fix: `name a readable file that contains only the ${what}`,
+    };
+    // Somebody may have set a variable to the secret itself, which is no file, and must not be printed.
+    if (!existsSync(file) && !source.startsWith('--'))
+      throw new EngagectlError('E-CONFIG', `${source} names no file`, options);
+    const place = `${file} (${source})`;
+    throw new EngagectlError('E-CONFIG', `the ${what} cannot be read from ${place}`, {
+      ...options,
       file,
       cause: error,
     });

@@ -277,11 +277,19 @@ describe('the passcode', () => {
     await account([], { ...env, ENGAGECTL_PASSCODE_FILE: 'secret' });
   });
 
-  test('exits 2 naming a missing file', async () => {
+  test('exits 2 if its file is missing, without what is set, which may be the passcode', async () => {
     const { ENGAGECTL_PASSCODE: _, ...env } = complete;
-    const refused = await error([], { ...env, ENGAGECTL_PASSCODE_FILE: 'nowhere' });
+    const refused = await error([], { ...env, ENGAGECTL_PASSCODE_FILE: secrets.environment });
     expect(refused).toMatchObject({ id: 'E-CONFIG', exitCode: 2, why: 'there is no such file' });
-    expect(refused['message']).toContain('nowhere');
+    expect(refused['message']).toContain('ENGAGECTL_PASSCODE_FILE names no file');
+    expect(JSON.stringify(refused)).not.toContain(secrets.environment);
+  });
+
+  test('exits 2 naming a file that cannot be read', async () => {
+    const { ENGAGECTL_PASSCODE: _, ...env } = complete;
+    const refused = await error([], { ...env, ENGAGECTL_PASSCODE_FILE: world.path('.') });
+    expect(refused).toMatchObject({ id: 'E-CONFIG', exitCode: 2 });
+    expect(refused['message']).toContain('cannot be read from');
   });
 
   test.each([
