@@ -86,14 +86,21 @@ export function readTrusted(file: string, runtime: TrustRuntime): Buffer {
   }
 }
 
+/** A symbolic link of another user on the way to a file. */
+interface ForeignLink {
+  readonly link: string;
+  readonly owner: number;
+}
+
 /**
- * Finds a symbolic link of another user on the way to a file, its own name included: the link's owner decides
- * where the file lies. `file` is absolute.
+ * Follows the symbolic links on the way to a file, its own name included, up to one of another user: that link's owner
+ * decides where the file lies. Returns the path without links, which a link that is planted later does not change.
+ * `file` is absolute.
  */
-export function foreignLinkTo(
+export function followOwnLinks(
   file: string,
   runtime: Pick<Runtime, 'uid'>,
-): { readonly link: string; readonly owner: number } | undefined {
+): { readonly path: string; readonly foreign?: ForeignLink } {
   const { root } = path.parse(file);
   let at = root;
   let rest = partsOf(file.slice(root.length));
@@ -101,19 +108,20 @@ export function foreignLinkTo(
     const [name = '', ...more] = rest;
     const next = path.join(at, name);
     const found = statOr(() => lstatSync(next));
-    if (!found) return undefined;
+    if (!found) break;
     rest = more;
     if (!found.isSymbolicLink()) {
       at = next;
       continue;
     }
-    if (!isOwn(found.uid, runtime)) return { link: next, owner: found.uid };
+    if (!isOwn(found.uid, runtime))
+      return { path: next, foreign: { link: next, owner: found.uid } };
     const target = readlinkSync(next);
     if (path.isAbsolute(target)) at = root;
     rest = [...partsOf(target), ...more];
     links += 1;
   }
-  return undefined;
+  return { path: path.join(at, ...rest) };
 }
 
 /** As many links as Linux follows. */

@@ -2,18 +2,21 @@ import path, { resolve } from 'node:path';
 import { accessSync, constants, lstatSync, statSync, realpathSync } from 'node:fs';
 import { EngagectlError, groupDigits } from '../errors.js';
 import { unwritablePathError, type Place } from './file-errors.js';
-import { foreignLinkTo, isOwn } from './ownership.js';
+import { followOwnLinks, isOwn } from './ownership.js';
 import type { Runtime } from '../runtime.js';
 
-/** Refuses a path through a symbolic link of another user, who decides which file is written. Throws E-FILE-WRITE. */
+/**
+ * Refuses a path through a symbolic link of another user, who decides which file is written. Returns the path without
+ * links. Throws E-FILE-WRITE.
+ */
 export function refuseForeignLink(
   file: string,
   { name, option }: Place,
   runtime: Pick<Runtime, 'uid'>,
-): void {
-  const found = foreignLinkTo(file, runtime);
-  if (!found) return;
-  const { link, owner } = found;
+): string {
+  const { path: resolved, foreign } = followOwnLinks(file, runtime);
+  if (!foreign) return resolved;
+  const { link, owner } = foreign;
   const what = link === file ? name : link;
   throw new EngagectlError(
     'E-FILE-WRITE',

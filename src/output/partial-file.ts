@@ -1,4 +1,4 @@
-import { lstat, readdir, realpath, rename, rm, stat, unlink } from 'node:fs/promises';
+import { lstat, readdir, rename, rm, stat, unlink } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { EngagectlError, unnamedOption, type OptionName } from '../errors.js';
 import { checkWritablePath, refuseForeignLink, refuseForeignPipe } from '../files/path-checks.js';
@@ -41,15 +41,21 @@ export async function resolveTarget(
 ): Promise<Target> {
   if (isStdout(name)) return { kind: 'stdout', option };
   const place = { name, what: 'the file', option: option('output', '<file>') };
-  refuseForeignLink(resolve(cwd, name), place, { uid });
-  const path = await realpath(resolve(cwd, name)).catch(() => resolve(cwd, name));
-  const found = await stat(path).catch(() => undefined);
+  // The path is that of the check: looked at again, it could lead through a link that was planted in between.
+  const resolved = refuseForeignLink(resolve(cwd, name), place, { uid });
+  const there = await lstat(resolved).catch(() => undefined);
+  const path = there ? resolved : resolve(cwd, name);
+  // Only a name such as /dev/stdout leads to what has no path.
+  const found = there ?? (isOpenFile(resolved) ? await stat(path).catch(() => undefined) : there);
   if (found?.isDirectory() || name.endsWith('/'))
     throw fileWriteError({ file: name, done: 'written', option }, { code: 'EISDIR' });
   if (found?.isFIFO()) refuseForeignPipe(path, found.uid, place, { uid });
-  if (found !== undefined && !found.isFile()) return { kind: 'stream', name, path, option };
+  const isFile = !found || found.isFile() || found.isSymbolicLink(); // a link is replaced
+  if (!isFile) return { kind: 'stream', name, path, option };
   return { kind: 'file', name, path, partial: `${path}.partial`, option };
 }
+
+const isOpenFile = (path: string): boolean => path.startsWith('/proc/');
 
 /** Throws E-FILE-WRITE if the file cannot be created, E-OUTPUT-EXISTS if it exists without `overwrite`. */
 export async function refuseExisting(target: FileTarget, overwrite: boolean): Promise<void> {

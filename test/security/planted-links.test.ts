@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { pbkdf2 } from 'node:crypto';
 import { once } from 'node:events';
 import {
   chmodSync,
@@ -17,7 +18,10 @@ import {
 } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import { expect, it, onTestFinished } from 'vitest';
+import { unnamedOption } from '../../src/errors.js';
+import { resolveTarget } from '../../src/output/partial-file.js';
 import { lockRun } from '../../src/files/file-lock.js';
 import { mergeRejects } from '../../src/jobs/rejects.js';
 import { openVoice } from '../../src/jobs/calling/voice.js';
@@ -87,6 +91,23 @@ it
   expect(code).toBe(9);
   links.expectUntouched();
 });
+
+it.runIf(process.getuid?.() === 0)(
+  'follows no link of another user that is planted while the output is looked at',
+  async () => {
+    const world = makeWorld();
+    const victim = path.join(world.cwd, '..', 'victim');
+    writeFileSync(victim, content);
+    // Whatever is read asynchronously is read after the link was planted.
+    const hash = promisify(pbkdf2);
+    const busy = Array.from({ length: 16 }, () => hash('a', 'b', 100_000, 64, 'sha512'));
+    const resolving = resolveTarget('planted', { ...world.runtime(), option: unnamedOption });
+    symlinkSync(victim, world.path('planted'));
+    lchownSync(world.path('planted'), 4711, 4711);
+    expect(await resolving).toMatchObject({ kind: 'file', path: world.path('planted') });
+    await Promise.all(busy);
+  },
+);
 
 it.runIf(process.getuid?.() === 0)(
   'takes no file of another user for a day that was exported, if everybody can create files there',
