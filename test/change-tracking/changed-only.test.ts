@@ -316,6 +316,24 @@ describe('upload --changed', () => {
     },
   );
 
+  it.each([
+    ['gone.txt', 0, 2],
+    ['gone.tsv', 3, 1], // rejected as another header row
+  ])(
+    '%s of --gone does not lose a user whose identity is the name of the column',
+    async (file, exitCode, count) => {
+      const { world, run } = await stage();
+      const users = (...names: string[]) =>
+        names.map((identity) => `${JSON.stringify({ identity, City: 'Oslo' })}\n`).join('');
+      writeFileSync(world.path('u.ndjson'), users('u0', 'identity', 'type'));
+      await run('upload', 'u.ndjson', '--changed');
+      writeFileSync(world.path('u.ndjson'), users('u0'));
+      await run('upload', 'u.ndjson', '--changed', '--gone', file);
+      const { code, summary } = await run('demerge', file, '--check');
+      expect([code, summary.notSent]).toEqual([exitCode, count]);
+    },
+  );
+
   it('demerge says how to read a list of --gone that begins with a delimiter in an identity', async () => {
     const { world, run } = await stage();
     writeFileSync(world.path('u.csv'), csv([['u0', 'Oslo']]).concat('"a,b",Oslo\n'));

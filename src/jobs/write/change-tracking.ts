@@ -328,9 +328,14 @@ function openGone(request: WriteRequest, { runtime: { cwd, uid }, words }: JobCo
 /** Identities that make nobody take the list for a table or JSON, whose first line would name its columns. */
 const listsAlone = /^(?!\[)[^;|{]*$/;
 
+/** First line of a list that names its column, and no user. */
+const listHeader = 'identity';
+
 /** Formats a missing key: a bare list for identities, `type,value` for addresses. */
 function goneLine({ space, key }: RecordKey, isFirst: boolean): string {
-  if (isUserKey({ space }))
-    return `${listsAlone.test(key) ? escapeCsvCell(key) : quoteCsvCell(key)}\n`;
+  if (isUserKey({ space })) {
+    const header = isFirst && key === listHeader ? `${listHeader}\n` : '';
+    return `${header}${listsAlone.test(key) ? escapeCsvCell(key) : quoteCsvCell(key)}\n`;
+  }
   return `${isFirst ? 'type,value\n' : ''}${space},${escapeCsvCell(key)}\n`;
 }
