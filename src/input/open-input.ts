@@ -221,9 +221,9 @@ async function splitterFor(
   return { cutter, line: header.nextLine, headerLine: isList ? null : header.line, skippedLines };
 }
 
-/** Whether an input is a rejects file: by the header of a CSV, or the start of NDJSON, also if it is read as a list. */
+/** Whether an input is a rejects file: by the header of a CSV, or the start of NDJSON. */
 const isRejectsFile = (header: readonly string[] | undefined, text: Buffer): boolean =>
-  header && header.length > 1
+  header
     ? rejectColumns.every((column) => header.includes(column))
     : /^\{"source":.*,"stage":"/.test(text.toString('latin1', 0, rejectHeadBytes));
 
@@ -252,7 +252,7 @@ async function refuseOtherForm(
       `${file} is a rejects file, which has a CSV dialect of its own`,
       {
         why: 'its cells are quoted with ", which is doubled within a cell, and it has no comments',
-        fix: 'leave out --quote, --escape, --comment and --input-format',
+        fix: 'leave out --quote, --escape and --comment',
         file,
       },
     );

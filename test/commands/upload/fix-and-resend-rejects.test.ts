@@ -637,13 +637,3 @@ it.each<[string, object, readonly string[]]>([
     );
   },
 );
-
-it('refuses a rejects file that is read as the list that it was written for', async () => {
-  const { world } = await serve();
-  writeFileSync(world.path('leavers.txt'), ' ann\n');
-  const asList = ['--yes', '--input-format', 'list', '--quote', ''];
-  expect((await world.run(['demerge', 'leavers.txt', ...asList])).code).toBe(3);
-  const again = await world.run(['demerge', 'leavers.txt.rejects.ndjson', ...asList]);
-  expect(again.code).toBe(2);
-  expect(again.stderr).toContain('leavers.txt.rejects.ndjson is a rejects file');
-});
