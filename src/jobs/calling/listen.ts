@@ -43,8 +43,9 @@ export async function listenForCalls(
   const over = new AbortController();
   /** Aborted when the call that was hung up at the end is over. */
   const hungUp = new AbortController();
-  /** Ids of calls that rang here. Others ended before this phone connected. */
+  /** Ids of calls that rang here. Others ended before this phone connected, or before it had decided to ring. */
   const rung = new Set<string>();
+  let isReady = false;
   let failed: unknown;
   const answering = new AutoAnswer(options, context.runtime, {
     ask: hooks.ask,
@@ -69,13 +70,15 @@ export async function listenForCalls(
       hooks.event(event);
       answering.handleEvent(phone, event);
       if (event.event === 'MissedCallActionClicked' || !isTerminal(event.event)) return;
-      const isOfHere = rung.has(event.callId) || event.event === declinedSilently;
+      const cameHere = isReady && event.direction === 'Incoming' && event.channel === 'Socket';
+      const isOfHere = cameHere || rung.has(event.callId) || event.event === declinedSilently;
       if (over.signal.aborted || signal.aborted) hungUp.abort();
       else if (isOfHere && options.once) over.abort();
     },
   });
   const opened = await phone;
   try {
+    isReady = true;
     hooks.ready?.();
     await whenAborted(AbortSignal.any([over.signal, signal]));
     if (opened.getCallState() !== 'NoCall') {
