@@ -154,16 +154,15 @@ export async function secretFromFile(
     text = await readTextFile(file, signal);
   } catch (error) {
     if (error instanceof EngagectlError) throw error;
-    const options = {
+    const advice = {
       why: fileErrorReason(error),
       fix: `name a readable file that contains only the ${what}`,
     };
     // Somebody may have set a variable to the secret itself, which is no file, and must not be printed.
     if (!existsSync(file) && !source.startsWith('--'))
-      throw new EngagectlError('E-CONFIG', `${source} names no file`, options);
-    const place = `${file} (${source})`;
-    throw new EngagectlError('E-CONFIG', `the ${what} cannot be read from ${place}`, {
-      ...options,
+      throw new EngagectlError('E-CONFIG', `${source} names no file`, advice);
+    throw new EngagectlError('E-CONFIG', `the ${what} cannot be read from ${file} (${source})`, {
+      ...advice,
       file,
       cause: error,
     });

@@ -20,20 +20,16 @@ import {
   type Skip,
   type UnclosedQuote,
 } from './record-splitter.js';
-import { DialectCheck, type OtherRecord } from './dialect-check.js';
+import { DialectCheck, type KnownDialect, type OtherRecord } from './dialect-check.js';
 import { incompleteBytes } from './encoding.js';
 import type { RowParseError } from './row-block.js';
 
 /** Bytes scanned at once; most windows are smaller. */
 const usualBytes = 512 * 1024;
 
-interface CsvSplitterOptions {
+interface CsvSplitterOptions extends Omit<KnownDialect, 'width'> {
   /** Resume on the next line after a quote that is never closed. */
   readonly recovers: boolean;
-  /** The user has said that there are quotes, and how they are escaped. */
-  readonly isQuoteKnown: boolean;
-  readonly isEscapeKnown: boolean;
-  readonly maxRecordBytes: number;
 }
 
 /** Shared by all blocks without errors. */
@@ -63,15 +59,14 @@ export class CsvSplitter implements RecordSplitter {
     header: readonly string[],
     program: CsvProgram,
     markers: CsvDialect,
-    { recovers, isQuoteKnown, isEscapeKnown, maxRecordBytes }: CsvSplitterOptions,
+    { recovers, ...known }: CsvSplitterOptions,
   ) {
     this.header = header;
     this.program = program;
     this.markers = markers;
     this.#recovers = recovers;
-    this.#maxRecordBytes = maxRecordBytes;
-    const known = { width: header.length, isQuoteKnown, isEscapeKnown, maxRecordBytes };
-    this.#check = new DialectCheck(markers, known);
+    this.#maxRecordBytes = known.maxRecordBytes;
+    this.#check = new DialectCheck(markers, { ...known, width: header.length });
     this.#scanner = new CsvScanner(program, markers, { recovers });
   }
 

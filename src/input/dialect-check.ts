@@ -10,11 +10,13 @@ import {
 /** Bytes that are read in another form without need; see `#bytesAhead`. */
 const mostAhead = 16 * 1024 * 1024;
 
-/** What the user has said of a table, and its number of columns. */
-interface KnownDialect {
+/** What is known of a table beforehand. */
+export interface KnownDialect {
+  /** Number of its columns. */
   readonly width: number;
-  /** The user has said that there are quotes, and how they are escaped. */
+  /** The user has said whether cells are in quotes … */
   readonly isQuoteKnown: boolean;
+  /** … and how quotes within cells are escaped. */
   readonly isEscapeKnown: boolean;
   readonly maxRecordBytes: number;
 }
@@ -57,11 +59,15 @@ export class DialectCheck {
   }
 
   #doubts(cut: SplitRecords, whole: Buffer, failures: readonly CsvParseError[]): DoubtfulRecord[] {
-    const { isQuoteKnown, isEscapeKnown: hasKnownEscape, width } = this.#known;
+    const { isQuoteKnown, isEscapeKnown, width } = this.#known;
     if (this.#markers.quote.length === 0) return [];
-    const found = doubtfulRecords(whole, cut, { ...this.#markers, failures, hasKnownEscape });
-    if (!isQuoteKnown && this.#markers.delimiter.equals(tabDelimiter))
-      found.push(...rowsInCells(whole, cut, { ...this.#markers, width }));
+    const query = { ...this.#markers, failures };
+    const isTsv = this.#markers.delimiter.equals(tabDelimiter);
+    const found = [
+      ...misplacedQuotes(whole, cut, query),
+      ...(isEscapeKnown ? [] : escapedQuotes(whole, cut, query)),
+      ...(isTsv && !isQuoteKnown ? rowsInCells(whole, cut, { ...this.#markers, width }) : []),
+    ];
     return found.toSorted((a, b) => a.at - b.at);
   }
 
@@ -104,7 +110,7 @@ export class DialectCheck {
 
 /** How a program may escape quotes. */
 interface CellForm {
-  /** What a backslash makes literal: the next character, also outside of quotes; or a `quote` that it stands in front of. */
+  /** Where a backslash makes the next character text: `everywhere`, or only `within quotes`; with `quote`, only a quote. */
   readonly escapes: 'everywhere' | 'within quotes' | 'quote' | 'none';
   /** A quote may be doubled within quotes, too. */
   readonly doubles: boolean;
@@ -136,19 +142,12 @@ const backslash = 0x5c;
 
 interface DoubtQuery extends Pick<CsvDialect, 'delimiter' | 'quote'> {
   readonly failures: readonly CsvParseError[];
-  readonly hasKnownEscape: boolean;
 }
 
-/** Finds records with a quoting error, and unless the user has said how quotes are escaped, with a quote after a backslash. */
-function doubtfulRecords(text: Buffer, cut: SplitRecords, query: DoubtQuery): DoubtfulRecord[] {
-  const { failures, quote, hasKnownEscape } = query;
+/** Finds records with a quoting error, of which a later cell may have several lines. */
+function misplacedQuotes(text: Buffer, cut: SplitRecords, query: DoubtQuery): DoubtfulRecord[] {
   const found: DoubtfulRecord[] = [];
-  const used = text.subarray(0, cut.used);
-  const addRejected = ({ at, line, where }: CsvParseError, about: DoubtSign): void => {
-    const end = endOfLine(used, where);
-    found.push({ at, line, end, record: recordsBefore(cut, at), isRejected: true, ...about });
-  };
-  for (const failure of failures) {
+  for (const failure of query.failures) {
     const { what, where } = failure;
     if (typeof what === 'number' || what === openQuote) continue;
     const opening = openingQuotes(text, failure, query);
@@ -156,9 +155,17 @@ function doubtfulRecords(text: Buffer, cut: SplitRecords, query: DoubtQuery): Do
     const blank = opening.filter(({ start, quoteAt }) => start < quoteAt);
     const isBlank = what === strayQuote && blank.some(({ quoteAt }) => quoteAt === where);
     const dialect = isBlank ? 'blank' : 'error';
-    addRejected(failure, { quoteAt: where, dialect, hasBlanks: blank.length > 0 });
+    const sign = { quoteAt: where, dialect, hasBlanks: blank.length > 0 } as const;
+    found.push({ ...rejectedRecord(text, cut, failure), ...sign });
   }
-  if (hasKnownEscape) return found;
+  return found;
+}
+
+/** Finds records with a quote after a backslash. */
+function escapedQuotes(text: Buffer, cut: SplitRecords, query: DoubtQuery): DoubtfulRecord[] {
+  const { failures, quote } = query;
+  const found: DoubtfulRecord[] = [];
+  const used = text.subarray(0, cut.used);
   let [record, failed] = [0, 0];
   for (let slash = used.indexOf(backslash); slash >= 0; slash = used.indexOf(backslash, slash)) {
     const first = slash;
@@ -170,13 +177,12 @@ function doubtfulRecords(text: Buffer, cut: SplitRecords, query: DoubtQuery): Do
     const start = record === 0 ? -1 : cut.bounds[2 * record - 2]!;
     const at = Math.max(failure?.at ?? -1, start);
     if (at < 0) continue; // above the first record
-    if (found.at(-1)?.at === at && found.at(-1)?.dialect === 'backslash') continue;
-    const about: DoubtSign = { quoteAt: slash, dialect: 'backslash' };
-    if (failure?.at === at) addRejected(failure, about);
-    else {
-      const [line, end] = [cut.lines[record - 1]!, cut.bounds[2 * record - 1]!];
-      found.push({ at, line, end, record: record - 1, isRejected: false, ...about });
-    }
+    if (found.at(-1)?.at === at) continue;
+    const doubtful =
+      failure?.at === at
+        ? rejectedRecord(text, cut, failure)
+        : { ...recordOf(cut, record - 1), isRejected: false };
+    found.push({ ...doubtful, quoteAt: slash, dialect: 'backslash' });
   }
   return found;
 }
@@ -187,25 +193,36 @@ function doubtfulRecords(text: Buffer, cut: SplitRecords, query: DoubtQuery): Do
  */
 function rowsInCells(
   text: Buffer,
-  { bounds, lines, count }: SplitRecords,
+  cut: SplitRecords,
   { quote, width }: Pick<CsvDialect, 'quote'> & { readonly width: number },
 ): DoubtfulRecord[] {
+  const { lines, count } = cut;
   const found: DoubtfulRecord[] = [];
   for (let record = 0; record < count; record += 1) {
-    const line = lines[record]!;
-    if (record + 1 < count && lines[record + 1]! - line === 1) continue;
-    const [at, end] = [bounds[2 * record]!, bounds[2 * record + 1]!];
-    const row = text.subarray(at, end);
+    const next = lines[record]! + 1;
+    if (record + 1 < count && lines[record + 1] === next) continue;
+    const place = recordOf(cut, record);
+    const row = text.subarray(place.at, place.end);
     if (!row.includes(LF) && !row.includes(CR)) continue;
     const tabs = row.reduce((count, byte) => count + Number(byte === tab), 0);
     if (width > 1 && tabs < width) continue; // each of them is between two cells
-    const quoteAt = text.indexOf(quote, at);
-    found.push({ at, end, record, line, isRejected: false, dialect: 'unquoted', quoteAt });
+    const quoteAt = text.indexOf(quote, place.at);
+    found.push({ ...place, isRejected: false, dialect: 'unquoted', quoteAt });
   }
   return found;
 }
 
-type DoubtSign = Pick<DoubtfulRecord, 'quoteAt' | 'dialect' | 'hasBlanks'>;
+const recordOf = ({ bounds, lines }: SplitRecords, record: number) => ({
+  record,
+  at: bounds[2 * record]!,
+  end: bounds[2 * record + 1]!,
+  line: lines[record]!,
+});
+
+function rejectedRecord(text: Buffer, cut: SplitRecords, { at, line, where }: CsvParseError) {
+  const end = endOfLine(text.subarray(0, cut.used), where);
+  return { at, line, end, record: recordsBefore(cut, at), isRejected: true };
+}
 
 /** Finds the quotes that start a cell of a row with an error, up to its last line, and where blanks in front of them start. */
 function openingQuotes(text: Buffer, { at, where }: CsvParseError, query: DoubtQuery) {

@@ -114,7 +114,7 @@ function refuseWebPage(head: Buffer, name: string): void {
  * Returns the encoding of UTF-16 without a mark. ASCII in UTF-16 has a NUL in each pair of bytes, always on the same side,
  * where letters of other alphabets have small numbers.
  */
-export function unmarkedUtf16(head: Buffer): string | undefined {
+function unmarkedUtf16(head: Buffer): string | undefined {
   const sample = head.subarray(0, Math.min(head.length & ~1, sampleBytes));
   if (sample.length < leastBytes) return undefined;
   const isHigh = (side: number): boolean => {

@@ -250,42 +250,69 @@ export interface VerifyOptions extends Omit<
 
 export const verifyDefaults = { sample: 300 } as const;
 
-/** Options that are whole numbers, and the least of each. The service refuses those too large. */
-const leastNumbers = {
-  batchSize: 1,
-  chunkSize: 1,
-  chunkBytes: 1,
-  concurrency: 1,
-  maxRecordBytes: 1,
-  sample: 1,
-  limit: 0,
-  refresh: 0,
-  minRecords: 0,
-};
-
-/** Options that are lists of text. */
-const lists = ['map', 'types', 'drop', 'only', 'set', 'lowercase', 'columns', 'nullValues'];
-
-/** Options that are text. */
-const textOptions = [
-  'identity',
-  'objectId',
-  'mapping',
-  'eventName',
-  'rejects',
-  'gone',
-  'stream',
-  'runName',
-  'column',
-];
-
-/** Options that are one of some words. */
-const choices: Readonly<Record<string, readonly string[]>> = {
-  inputFormat: inputFormatNames,
+/** Words of options that are one of some, in the library and on the command line. */
+export const optionWords = {
   order: ['key', 'none'],
   empty: ['omit', 'null', 'string'],
   ts: ['now'],
   csvFormulas: ['keep', 'escape'],
+} as const;
+
+/** Values that an option may have. */
+interface Accepted {
+  readonly wanted: string;
+  readonly accepts: (value: unknown) => boolean;
+}
+
+const isText = (value: unknown): boolean => typeof value === 'string';
+const text: Accepted = { wanted: 'a text', accepts: isText };
+const texts: Accepted = {
+  wanted: 'a list of texts',
+  accepts: (value) => Array.isArray(value) && value.every(isText),
+};
+const oneOf = (words: readonly string[]): Accepted => ({
+  wanted: `one of ${words.join(', ')}`,
+  accepts: (value) => words.some((word) => word === value),
+});
+/** The service refuses those too large. */
+const wholeNumber = (least: number): Accepted => ({
+  wanted: `a whole number, at least ${least}`,
+  accepts: (value) => Number.isInteger(value) && Number(value) >= least,
+});
+
+const acceptedOptions: Readonly<Record<string, Accepted>> = {
+  batchSize: wholeNumber(1),
+  chunkSize: wholeNumber(1),
+  chunkBytes: wholeNumber(1),
+  concurrency: wholeNumber(1),
+  maxRecordBytes: wholeNumber(1),
+  sample: wholeNumber(1),
+  limit: wholeNumber(0),
+  refresh: wholeNumber(0),
+  minRecords: wholeNumber(0),
+  map: texts,
+  types: texts,
+  drop: texts,
+  only: texts,
+  set: texts,
+  lowercase: texts,
+  columns: texts,
+  nullValues: texts,
+  identity: text,
+  objectId: text,
+  mapping: text,
+  eventName: text,
+  rejects: text,
+  gone: text,
+  stream: text,
+  runName: text,
+  column: text,
+  inputFormat: oneOf(inputFormatNames),
+  order: oneOf(optionWords.order),
+  empty: oneOf(optionWords.empty),
+  ts: oneOf(optionWords.ts),
+  csvFormulas: oneOf(optionWords.csvFormulas),
+  maxRejects: { wanted: '{ records: n } or { percent: n }', accepts: isRejectLimit },
 };
 
 /**
@@ -294,30 +321,12 @@ const choices: Readonly<Record<string, readonly string[]>> = {
  */
 export function refuseWrongOptions(options: unknown, { autoConcurrency = false } = {}): void {
   if (!isPlain(options)) throw wrongOption('the options must be a plain object', options);
-  for (const [name, least] of Object.entries(leastNumbers)) {
+  for (const [name, { wanted, accepts }] of Object.entries(acceptedOptions)) {
     const value = Reflect.get(options, name) as unknown;
-    if (value === undefined || (Number.isInteger(value) && Number(value) >= least)) continue;
+    if (value === undefined || accepts(value)) continue;
     if (autoConcurrency && name === 'concurrency' && value === 'auto') continue;
-    throw wrongOption(`${name} must be a whole number, at least ${least}`, value);
+    throw wrongOption(`${name} must be ${wanted}`, value);
   }
-  for (const name of lists) {
-    const value = Reflect.get(options, name) as unknown;
-    const isList = Array.isArray(value) && value.every((one) => typeof one === 'string');
-    if (value !== undefined && !isList) throw wrongOption(`${name} must be a list of texts`, value);
-  }
-  for (const name of textOptions) {
-    const value = Reflect.get(options, name) as unknown;
-    if (!['undefined', 'string'].includes(typeof value))
-      throw wrongOption(`${name} must be a text`, value);
-  }
-  for (const [name, words] of Object.entries(choices)) {
-    const value = Reflect.get(options, name) as unknown;
-    if (value !== undefined && !words.some((word) => word === value))
-      throw wrongOption(`${name} must be one of ${words.join(', ')}`, value);
-  }
-  const { maxRejects } = options as WriteOptions;
-  if (maxRejects !== undefined && !isRejectLimit(maxRejects))
-    throw wrongOption('maxRejects must be { records: n } or { percent: n }', maxRejects);
 }
 
 function isRejectLimit(limit: unknown): boolean {

@@ -46,7 +46,8 @@ export async function resolveTarget(
   const there = await lstat(resolved).catch(() => undefined);
   const path = there ? resolved : resolve(cwd, name);
   // Only a name such as /dev/stdout leads to what has no path.
-  const found = there ?? (isOpenFile(resolved) ? await stat(path).catch(() => undefined) : there);
+  const found =
+    there ?? (isOpenFile(resolved) ? await stat(path).catch(() => undefined) : undefined);
   if (found?.isDirectory() || name.endsWith('/'))
     throw fileWriteError({ file: name, done: 'written', option }, { code: 'EISDIR' });
   if (found?.isFIFO()) refuseForeignPipe(path, found.uid, place, { uid });

@@ -166,7 +166,7 @@ export function standardCell(
   { quote, escape }: CsvDialect,
 ): Buffer {
   const content = text.toString('latin1', from, end);
-  const isQuoted = quote.length > 0 && quote.equals(text.subarray(from - quote.length, from));
+  const isQuoted = quote.length > 0 && isMarkerAt(text, quote, from - quote.length);
   const plain = isQuoted ? withoutEscapes(content, escape.toString('latin1')) : content;
   return Buffer.from(plain.replaceAll('"', '""'), 'latin1');
 }

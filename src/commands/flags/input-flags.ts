@@ -1,6 +1,7 @@
 import { inputFormatNames } from '../../contract/file-formats.js';
 import { Option, type Command } from 'commander';
 import { EngagectlError } from '../../errors.js';
+import { optionWords } from '../../jobs/job-options.js';
 import { byteCount, choice, integer, matching, suggesting } from './value-parsers.js';
 import type { Invocation } from '../shared/command-spec.js';
 import type { OptionTable, OptionRow } from './option-table.js';
@@ -129,8 +130,8 @@ export const mappingOptions: OptionTable = [
   [
     '--empty <how>',
     'empty cells: omit, null or string',
-    { parse: choice('omit', 'null', 'string'), default: 'omit' },
+    { parse: choice(...optionWords.empty), default: 'omit' },
   ],
   ['--event-name <name>', 'event name for rows without evtName'],
-  ['--ts <when>', 'now: time for event rows without ts', choice('now')],
+  ['--ts <when>', 'now: time for event rows without ts', choice(...optionWords.ts)],
 ];

@@ -2,7 +2,7 @@ import { InvalidArgumentError } from 'commander';
 import { formatNames } from '../../jobs/output-options.js';
 import { choice, nonEmpty, duration, integer, suggesting } from './value-parsers.js';
 import { limits } from '../../contract/limits.js';
-import type { FileOptions, ExportOptions } from '../../jobs/job-options.js';
+import { optionWords, type FileOptions, type ExportOptions } from '../../jobs/job-options.js';
 import type { FlagsOf, OptionTable, OptionRow } from './option-table.js';
 
 /** Flags of every command that writes records. */
@@ -31,7 +31,7 @@ export const outputOptions = (places: readonly string[] = []): OptionTable => [
   [
     '--csv-formulas <how>',
     "spreadsheet formulas in CSV cells: keep, or escape with '",
-    { parse: choice('keep', 'escape'), default: 'keep' },
+    { parse: choice(...optionWords.csvFormulas), default: 'keep' },
   ],
   ['--bom', 'start a CSV with a byte order mark, for Excel'],
   ['--overwrite', 'replace an existing output file', { common: true }],

@@ -8,7 +8,7 @@ import { reportOptions, type ReportFlag } from './output-flags.js';
 import { inputOptions } from './input-flags.js';
 import { byteCount, choice, duration, integer, matching, rejectsFile } from './value-parsers.js';
 import { shardOptions, type ShardFlags } from './shard-flags.js';
-import type { RejectLimit } from '../../jobs/job-options.js';
+import { optionWords, type RejectLimit } from '../../jobs/job-options.js';
 import type { WriteRequest } from '../../jobs/write/write-request.js';
 import type { OptionRow, OptionTable } from './option-table.js';
 
@@ -80,7 +80,7 @@ const concurrency = (most: number) => (text: string) =>
 const orderOption: OptionRow = [
   '--order <how>',
   'key: records with the same key arrive in input order; none: any order',
-  { parse: choice('key', 'none'), default: 'key' },
+  { parse: choice(...optionWords.order), default: 'key' },
 ];
 
 const changedOptions: OptionTable = [
