@@ -321,6 +321,19 @@ function quotingErrorIn(text: string, start: number): number | undefined {
   return quoted ? start + quoted[0].length : undefined;
 }
 
+/** Whether a row with a quoting error ends on a later line than the error, if a quote in a bare cell is text. */
+function mayGoOn(text: string, start: number, errorAt: number): boolean {
+  const cell = /("(?:[^"]|"")*"|(?!")[^,\r\n]*)(?:,|(?=\r|\n|$))/y;
+  cell.lastIndex = start;
+  for (let match = cell.exec(text); match; match = cell.exec(text)) {
+    const [whole, content = ''] = match;
+    const closedAt = match.index + content.length - 1;
+    if (content.startsWith('"') && /[\r\n]/.test(text.slice(errorAt, closedAt))) return true;
+    if (!whole.endsWith(',')) return false;
+  }
+  return false;
+}
+
 /** The rules of CsvCutter with regular expressions on a string; the header is on line 1. */
 function slowlyRead(text: string, columns: number): string[] {
   const outcomes: string[] = [];
@@ -343,6 +356,7 @@ function slowlyRead(text: string, columns: number): string[] {
     const record = text.slice(start, end);
     const errorAt = broken ? quotingErrorIn(text, cellAt) : end;
     if (errorAt === undefined) break; // an open quote ends the input
+    if (broken && mayGoOn(text, start, errorAt)) break; // so does a row that may have more lines
     if (broken) outcomes.push(outcome({ line, error: '' }));
     else if (record !== '' && cells.length !== columns) outcomes.push(outcome({ line, error: '' }));
     else if (record !== '') outcomes.push(outcome({ line, text: record, cells }));
