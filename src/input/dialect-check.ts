@@ -48,8 +48,11 @@ export class DialectCheck {
     whole: Buffer,
     { failures, last }: { readonly failures: readonly CsvParseError[]; readonly last: boolean },
   ): OtherRecord | undefined {
+    let readAt = -1;
     for (const doubt of this.#doubts(cut, whole, failures)) {
+      if (doubt.at === readAt && doubt.dialect === 'backslash') continue; // its error was read so, too
       const found = this.#readOtherwise(doubt, whole, last);
+      readAt = doubt.at;
       if (found === 'same') continue;
       this.#bytesUsed += doubt.at;
       return found === 'unread' ? { ...doubt, dialect: undefined } : doubt;
@@ -84,7 +87,9 @@ export class DialectCheck {
     const text = whole.subarray(0, at + this.#known.maxRecordBytes);
     const isWhole = text.length === whole.length;
     const last = isLast && isWhole;
+    let isPlain = false;
     for (const form of dialect === 'backslash' ? backslashForms : this.#errorForms(doubt)) {
+      if (isPlain && form.escapes !== 'none') continue; // reads the same
       const read = readRecord(text, at, { delimiter, quote, ...form }, { end, last });
       this.#bytesAhead += read.at - at;
       if (this.#bytesAhead > mostAhead + 16 * this.#bytesUsed) return 'other'; // in doubt
@@ -93,6 +98,8 @@ export class DialectCheck {
         read.ends === 'later' ||
         (read.ends === 'here' && read.at < end && (isRejected || read.width === this.#known.width));
       if (isOther) return 'other';
+      if (form.escapes === 'none')
+        isPlain = form.doubles && !text.subarray(at, read.at).includes(backslash);
     }
     return 'same';
   }
@@ -151,11 +158,10 @@ function misplacedQuotes(text: Buffer, cut: SplitRecords, query: DoubtQuery): Do
     const { what, where } = failure;
     if (typeof what === 'number' || what === openQuote) continue;
     const opening = openingQuotes(text, failure, query);
-    if (opening.length === 0) continue; // none of its cells can have several lines
-    const blank = opening.filter(({ start, quoteAt }) => start < quoteAt);
-    const isBlank = what === strayQuote && blank.some(({ quoteAt }) => quoteAt === where);
+    if (!opening.some) continue; // none of its cells can have several lines
+    const isBlank = what === strayQuote && opening.isBehindBlanks;
     const dialect = isBlank ? 'blank' : 'error';
-    const sign = { quoteAt: where, dialect, hasBlanks: blank.length > 0 } as const;
+    const sign = { quoteAt: where, dialect, hasBlanks: opening.someBehindBlanks } as const;
     found.push({ ...rejectedRecord(text, cut, failure), ...sign });
   }
   return found;
@@ -224,15 +230,18 @@ function rejectedRecord(text: Buffer, cut: SplitRecords, { at, line, where }: Cs
   return { at, line, end, record: recordsBefore(cut, at), isRejected: true };
 }
 
-/** Finds the quotes that start a cell of a row with an error, up to its last line, and where blanks in front of them start. */
+/** Looks for quotes that start a cell of a row with an error, up to its last line: some, some behind blanks, and that of the error. */
 function openingQuotes(text: Buffer, { at, where }: CsvParseError, query: DoubtQuery) {
   const { delimiter, quote } = query;
-  const found: { start: number; quoteAt: number }[] = [];
+  const skipped = blanks.filter((blank) => !blank.equals(delimiter));
+  const found = { some: false, someBehindBlanks: false, isBehindBlanks: false };
   const row = text.subarray(0, endOfLine(text, where));
   for (let quoteAt = at; (quoteAt = row.indexOf(quote, quoteAt)) >= 0; quoteAt += quote.length) {
-    const start = beforeBlanks(text, at, quoteAt, delimiter);
-    if (start === at || isMarkerAt(text, delimiter, start - delimiter.length))
-      found.push({ start, quoteAt });
+    const start = beforeBlanks(text, at, quoteAt, skipped);
+    if (start !== at && !isMarkerAt(text, delimiter, start - delimiter.length)) continue;
+    found.some = true;
+    if (start < quoteAt) found.someBehindBlanks = true;
+    if (start < quoteAt && quoteAt === where) found.isBehindBlanks = true;
   }
   return found;
 }
@@ -241,13 +250,10 @@ function openingQuotes(text: Buffer, { at, where }: CsvParseError, query: DoubtQ
 const blanks = [' ', '\t', '\u00A0', '\u200B', '\uFEFF', '='].map((blank) => Buffer.from(blank));
 
 /** Returns the position before the blanks that end at `end`. */
-function beforeBlanks(text: Buffer, start: number, end: number, delimiter: Buffer): number {
+function beforeBlanks(text: Buffer, start: number, end: number, skipped: readonly Buffer[]) {
   for (let at = end; ;) {
-    const blank = blanks.find(
-      (one) =>
-        at - one.length >= start &&
-        !one.equals(delimiter) &&
-        isMarkerAt(text, one, at - one.length),
+    const blank = skipped.find(
+      (one) => at - one.length >= start && isMarkerAt(text, one, at - one.length),
     );
     if (!blank) return at;
     at -= blank.length;
@@ -283,63 +289,56 @@ function recordsBefore({ bounds, count }: SplitRecords, at: number): number {
 function readRecord(
   text: Buffer,
   start: number,
-  {
-    delimiter,
-    quote,
-    escapes,
-    doubles,
-    keepsBlanks,
-  }: CellForm & Pick<CsvDialect, 'delimiter' | 'quote'>,
+  form: CellForm & Pick<CsvDialect, 'delimiter' | 'quote'>,
   { end, last }: { readonly end: number; readonly last: boolean },
 ): { at: number; width: number; ends: 'here' | 'later' | 'beyond' | 'invalid' } {
-  const isEnd = (at: number): boolean => isLineEnd(text[at]) || isDelimiterAt(at);
-  const isDelimiterAt = (at: number): boolean =>
-    delimiter.length > 0 && isMarkerAt(text, delimiter, at);
+  const { delimiter, quote, escapes, keepsBlanks } = form;
   const isBlank = (at: number): boolean =>
-    !keepsBlanks && (text[at] === space || text[at] === tab) && !isDelimiterAt(at);
+    (text[at] === space || text[at] === tab) && !keepsBlanks && !isMarkerAt(text, delimiter, at);
   let at = start;
   for (let width = 1; ; width += 1) {
     while (isBlank(at)) at += 1;
     if (isMarkerAt(text, quote, at)) {
-      at = closingQuote(text, at + quote.length, { quote, escapes, doubles });
+      at = closingQuote(text, at + quote.length, form);
       if (at < 0) return { at: text.length, width, ends: 'beyond' };
       const isLate = at > end;
       at += quote.length;
       while (isBlank(at)) at += 1;
       if (at >= text.length && !last) return { at, width, ends: 'beyond' };
-      if (at < text.length && !isEnd(at)) return { at, width, ends: 'invalid' };
+      if (at < text.length && !isCellEnd(text, delimiter, at))
+        return { at, width, ends: 'invalid' };
       if (isLate) return { at, width, ends: 'later' };
     }
-    while (at < text.length && !isEnd(at))
+    while (at < text.length && !isCellEnd(text, delimiter, at))
       at += escapes === 'everywhere' && text[at] === backslash ? 2 : 1;
     if (at >= text.length) return { at: text.length, width, ends: 'beyond' };
-    if (!isDelimiterAt(at)) return { at, width, ends: 'here' };
+    if (isLineEnd(text[at])) return { at, width, ends: 'here' };
     at += delimiter.length;
   }
 }
 
-/** Returns the position of the quote that closes a cell, or -1. */
+/** Returns the position of the quote that closes a cell, or -1. Goes byte by byte: most cells are too short for a search. */
 function closingQuote(
   text: Buffer,
   from: number,
   { quote, escapes, doubles }: CellForm & Pick<CsvDialect, 'quote'>,
 ): number {
-  for (let at = text.indexOf(quote, from); at >= 0;) {
-    let slashes = 0;
-    while (at - slashes > from && text[at - slashes - 1] === backslash) slashes += 1;
-    if (isEscaped(slashes, escapes)) at = text.indexOf(quote, at + quote.length);
-    else if (doubles && isMarkerAt(text, quote, at + quote.length))
-      at = text.indexOf(quote, at + 2 * quote.length);
-    else return at;
+  for (let at = from; at < text.length; at += 1) {
+    const byte = text[at];
+    if (byte === backslash && escapes !== 'none') {
+      if (isMarkerAt(text, quote, at + 1)) at += quote.length;
+      else if (escapes !== 'quote') at += 1;
+    } else if (byte === quote[0] && isMarkerAt(text, quote, at)) {
+      if (!doubles || !isMarkerAt(text, quote, at + quote.length)) return at;
+      at += 2 * quote.length - 1;
+    }
   }
   return -1;
 }
 
-/** Whether a quote behind so many backslashes is text. */
-const isEscaped = (slashes: number, escapes: CellForm['escapes']): boolean =>
-  escapes === 'quote' ? slashes > 0 : escapes !== 'none' && slashes % 2 === 1;
-
 const space = 0x20;
 const tab = 0x09;
 const tabDelimiter = Buffer.of(tab);
+const isCellEnd = (text: Buffer, delimiter: Buffer, at: number): boolean =>
+  isLineEnd(text[at]) || isMarkerAt(text, delimiter, at);
 const isLineEnd = (byte: number | undefined): boolean => byte === LF || byte === CR;
