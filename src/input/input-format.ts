@@ -225,10 +225,13 @@ export async function expectLines(window: TextBuffer, name: string): Promise<voi
   });
 }
 
-/** Removes a first line such as `sep=;`, which spreadsheets write and read; returns its delimiter. */
+/** First line of a table that names its delimiter, which spreadsheets write and read. */
+export const separatorLine = /^"?sep=(.)"?\r?$/i;
+
+/** Removes a first line such as `sep=;`; returns its delimiter. */
 export async function readSeparatorLine(window: TextBuffer): Promise<string | undefined> {
   const line = (await firstLine(window)).toString('latin1', 0, 10);
-  const found = /^"?sep=(.)"?\r?$/i.exec(line)?.[1];
+  const found = separatorLine.exec(line)?.[1];
   if (found !== undefined) await skipLines(window, 1);
   return found;
 }

@@ -280,7 +280,10 @@ async function skipToHeader(
     delimiter: known === '\\t' ? '\t' : known,
     column: options.listColumn,
     keyColumns: options.keyColumns,
-    mayBeList: options.listColumn !== undefined && formatFor(options, name) === undefined,
+    mayBeList:
+      options.listColumn !== undefined &&
+      options.delimiter === undefined &&
+      formatFor(options, name) === undefined,
     ...(quote !== undefined && { quote }),
     ...(comment !== undefined && { comment }),
   });

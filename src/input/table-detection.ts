@@ -47,7 +47,7 @@ interface TableOptions {
   readonly comment?: string;
   /** Column of a list, whose header would be the only cell of its line. */
   readonly column?: string | undefined;
-  /** Whether the input may be a list: nothing but its content says that it is a table. */
+  /** Whether the input may be a list: nothing but its content says that it is a table, such as a first line `sep=;`. */
   readonly mayBeList?: boolean;
   /** Columns of which the header has one: a row without them above it is a title, and a row with one is not. */
   readonly keyColumns?: readonly string[] | undefined;
@@ -94,7 +94,7 @@ function choose(
   if (best) return best;
   const titled = fitting.find(isUnmistakable);
   const ragged = found.find(({ titles }) => titles === 0);
-  if (ragged && mayBeList && !isNamed && (titled || ragged.single * 2 > ragged.rows))
+  if (ragged && mayBeList && (titled || ragged.single * 2 > ragged.rows))
     throw listOrTable(name, ragged, titled);
   // Whoever writes a few cells must not be able to make the header a title, and one of their own rows the header.
   const above = titled && [ragged, ...found].find((other) => other && isHeaderAbove(titled, other));

@@ -334,6 +334,20 @@ describe('upload --changed', () => {
     },
   );
 
+  it('demerge finds all users of a list of --gone that begins like a table of a spreadsheet', async () => {
+    const { world, run } = await stage();
+    const users = (...names: string[]) =>
+      names.map((identity) => `${JSON.stringify({ identity, City: 'Oslo' })}\n`).join('');
+    writeFileSync(world.path('u.ndjson'), users('u0', 'sep=,', 'identity', 'u2'));
+    await run('upload', 'u.ndjson', '--changed');
+    writeFileSync(world.path('u.ndjson'), users('u0'));
+    await run('upload', 'u.ndjson', '--changed', '--gone', 'gone.txt');
+    expect(await run('demerge', 'gone.txt', '--check')).toMatchObject({
+      code: 0,
+      summary: { notSent: 3 },
+    });
+  });
+
   it('demerge says how to read a list of --gone that begins with a delimiter in an identity', async () => {
     const { world, run } = await stage();
     writeFileSync(world.path('u.csv'), csv([['u0', 'Oslo']]).concat('"a,b",Oslo\n'));

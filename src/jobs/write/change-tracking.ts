@@ -14,6 +14,7 @@ import { lockOrWait, runsFolder } from '../run/open-run.js';
 import { formatShard, shardName, shardPath } from '../shard.js';
 import { escapeCsvCell, quoteCsvCell } from '../../output/formats.js';
 import { isUserKey, type RecordKey } from '../../text/record-hash.js';
+import { separatorLine } from '../../input/input-format.js';
 import type { Shard } from '../job-options.js';
 import type { JobContext } from '../job-context.js';
 import {
@@ -334,7 +335,8 @@ const listHeader = 'identity';
 /** Formats a missing key: a bare list for identities, `type,value` for addresses. */
 function goneLine({ space, key }: RecordKey, isFirst: boolean): string {
   if (isUserKey({ space })) {
-    const header = isFirst && key === listHeader ? `${listHeader}\n` : '';
+    const isRead = key === listHeader || separatorLine.test(key); // as a line above the values
+    const header = isFirst && isRead ? `${listHeader}\n` : '';
     return `${header}${listsAlone.test(key) ? escapeCsvCell(key) : quoteCsvCell(key)}\n`;
   }
   return `${isFirst ? 'type,value\n' : ''}${space},${escapeCsvCell(key)}\n`;

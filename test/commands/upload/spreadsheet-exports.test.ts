@@ -153,6 +153,19 @@ describe('the dialect of a spreadsheet', () => {
     expect(service.requests()).toEqual([]);
   });
 
+  it.each(['sep=,', 'sep=;'])(
+    'makes no table of a list whose first value is %s',
+    async (separator) => {
+      const { service, world } = await serve();
+      const row = (...cells: string[]) => `${cells.join(separator.at(-1))}\n`;
+      const list = `${separator}\n${row('identity', 'x')}u1\nu2\nu3\n${row('u7', 'y')}u4\n`;
+      writeFileSync(world.path('list.txt'), list);
+      const { code, stderr } = await world.run(['demerge', 'list.txt', '--yes']);
+      expect([code, stderr]).toEqual([8, expect.stringContaining('may be a list or a table')]);
+      expect(service.requests()).toEqual([]);
+    },
+  );
+
   it.each([
     [['upload'], 'identity', 'identity,City\n'],
     [['upload'], '"identity"', 'platformInfo,City\n'],
