@@ -212,35 +212,62 @@ function zoneError(json: JsonParser, instant: number, zone: TimeZone): string | 
   return `ts is not the time of ts_utc in ${zone.name}: add --timezone with the zone of the account it was exported from`;
 }
 
+/** Records that are sent unchanged: in the format of the service, or of an export. */
+export type UnchangedShape = 'typed' | 'exported event' | 'exported profile';
+
 /**
- * Returns an error if the column that identifies the user has another value than the key of a record that is sent
+ * Returns an error if the columns that identify the user have other values than the keys of a record that is sent
  * unchanged: whoever writes properties of a user must not choose another user with members such as profileData.
  */
 export function otherKeyFailure(
   json: JsonParser,
-  { identity, objectId }: UploadMapping,
-  isExportedEvent: boolean,
+  { identity, identityGiven, objectId }: UploadMapping,
+  shape: UnchangedShape,
 ): string | undefined {
-  const isNamed = identity !== 'identity' || objectId !== undefined;
-  if (!isNamed && !(isExportedEvent && json.find('identity') >= 0)) return undefined;
-  const place = isExportedEvent ? ['profile'] : [];
-  const isKey = (value: string): boolean =>
-    ['identity', 'objectId'].some((name) => valueAt(json, [...place, name]) === value);
-  const other = [objectId, identity].find((column) => {
-    const value = column === undefined ? '' : (valueAt(json, namesOfPath(column)) ?? '');
-    return value !== '' && !isKey(value);
-  });
-  return other && `column "${other}": this record, which is sent unchanged, names another user`;
+  const isNamed = identityGiven || objectId !== undefined;
+  if (!isNamed && shape !== 'exported event') return undefined;
+  const named = [objectId, identityGiven ? identity : undefined];
+  const columns = (isNamed ? named : ['identity', 'objectId'])
+    .filter((column) => column !== undefined)
+    .map((column) => ({ column, value: columnValue(json, column) }))
+    .filter(({ value }) => value !== '');
+  if (columns.length === 0) return undefined;
+  const keys = keysSent(json, shape);
+  const isOther = ({ value }: { readonly value: string }): boolean => !keys.includes(value);
+  const isForeign = keys.some((key) => columns.every(({ value }) => value !== key));
+  const other = columns.find(isOther) ?? (isForeign ? columns[0] : undefined);
+  return (
+    other && `column "${other.column}": this record, which is sent unchanged, names another user`
+  );
 }
 
-/** Returns the value at a path as text; undefined if there is none. */
-function valueAt(json: JsonParser, [first, ...rest]: readonly string[]): string | undefined {
+/** Returns the text of a column that identifies the user; '' if it is empty or missing. */
+function columnValue(json: JsonParser, column: string): string {
+  const value = valueAt(json, namesOfPath(column)) ?? '';
+  return typeof value === 'string' ? value : stringifyLossless(value);
+}
+
+/** Returns the keys with which a record is sent, as the functions that write it choose them. */
+function keysSent(json: JsonParser, shape: UnchangedShape): string[] {
+  const at = (...names: string[]): LosslessJson | undefined => valueAt(json, names);
+  if (shape === 'typed') return keyParts.map((part) => at(part)).filter(isText);
+  const found =
+    shape === 'exported event'
+      ? [at('profile', 'identity'), at('profile', 'objectId')]
+      : [at('identity'), firstObjectId(json)];
+  return found.filter(isText).slice(0, 1);
+}
+
+const isText = (value: LosslessJson | undefined): value is string =>
+  typeof value === 'string' && value !== '';
+
+/** Returns the value at a path; undefined if there is none. */
+function valueAt(json: JsonParser, [first, ...rest]: readonly string[]): LosslessJson | undefined {
   const index = json.find(first!);
   if (index < 0 || json.isEmptyAt(index)) return undefined;
   let value: LosslessJson | undefined = parseLossless(json.valueText(index));
   for (const name of rest) value = isMap(value) ? value.get(name) : undefined;
-  if (value === undefined || value === null) return undefined;
-  return typeof value === 'string' ? value : stringifyLossless(value);
+  return value ?? undefined;
 }
 
 /** Writes the start of the record with its key, which was read into `text`. */

@@ -55,6 +55,9 @@ export function unsentColumns(header: readonly string[], options: UploadMapping)
 const textColumns =
   /^(?:identity|email|name|phone|event_name|profile\.(?:identity|objectId)|profileData\.(?:Name|Email|Phone))$/;
 
+/** Columns that identify the user. */
+const keyColumn = /^(?:profile\.)?identity$/;
+
 /** Nested members of a record, by name; a name may have a value of its own in some rows, and members in others. */
 interface Place {
   column: number | undefined;
@@ -101,14 +104,37 @@ export class ExportedRecords {
   /** Returns the record whose values are these JSON texts by column; undefined: none. */
   of(value: (column: number) => string | undefined): string {
     this.failure = undefined;
-    const valueOf = (column: number) =>
-      this.#flags.has(column) ? this.#flag(value(column), this.#names[column]!) : value(column);
+    const list = this.#names.indexOf('all_identities');
+    const valueOf = (column: number) => {
+      const name = this.#names[column]!;
+      if (this.#flags.has(column)) return this.#flag(value(column), name);
+      return keyColumn.test(name)
+        ? this.#identity(value(column), name, value(list))
+        : value(column);
+    };
     const parts = [...this.#root.members].flatMap(([name, place]) => {
       const isData = name === 'profileData' || name === 'event_props';
       const text = textOf(place, valueOf) ?? (isData ? '{}' : undefined);
       return text === undefined ? [] : [`${JSON.stringify(name)}:${text}`];
     });
     return `{${parts.join(',')}}`;
+  }
+
+  /**
+   * Returns an identity without the apostrophe of `--csv-formulas escape`. It may belong to the identity, which is that of
+   * another user then: only the list of the user's identities tells.
+   */
+  #identity(text: string | undefined, name: string, list: string | undefined): string | undefined {
+    if (text === undefined || !text.startsWith(`"'`)) return text;
+    const marked = JSON.parse(text) as string;
+    const plain = withoutApostrophe(marked);
+    if (plain === marked) return text;
+    const known = list !== undefined && isJson(list) ? (JSON.parse(list) as unknown) : [];
+    const isKnown = (one: string): boolean => Array.isArray(known) && known.includes(one);
+    if (isKnown(marked)) return text;
+    if (!isKnown(plain))
+      this.failure ??= `${name}: the apostrophe in ${quoteValue(marked)} may be that of --csv-formulas escape, before another user: upload an NDJSON export`;
+    return JSON.stringify(plain);
   }
 
   #flag(text: string | undefined, name: string): string | undefined {
@@ -135,10 +161,13 @@ function textOf(
   return parts.length > 0 ? `{${parts.join(',')}}` : undefined;
 }
 
-/** Splits a column such as `profileData.a\.b` into its names. */
+/**
+ * Splits a column such as `profileData.a\.b` into its names. Only dots and backslashes are escaped: any other backslash is
+ * text, so that no column `i\dentity` takes the place of `identity`.
+ */
 function pathOf(column: string): string[] {
   const names = [''];
-  for (const [part] of column.matchAll(/\\.|./gsu)) {
+  for (const [part] of column.matchAll(/\\[.\\]|./gsu)) {
     if (part === '.') names.push('');
     else names.push(names.pop()! + part.replace(/^\\(?=.)/su, ''));
   }
@@ -193,7 +222,7 @@ export function exportedValues(
     const isMarked = isQuoted(column) && !quotesAll && !/[",\r\n]/.test(text);
     const isText = isMarked || textColumns.test(name);
     if (!isText && (scalar.test(text) || (text.startsWith('[') && isJson(text)))) return text;
-    return JSON.stringify(withoutApostrophe(text));
+    return JSON.stringify(keyColumn.test(name) ? text : withoutApostrophe(text));
   });
 }
 

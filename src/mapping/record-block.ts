@@ -73,6 +73,8 @@ export interface Mapper {
   notes?(header: readonly string[]): readonly string[];
   /** Returns warnings about a valid header. */
   warnings?(header: readonly string[]): readonly string[];
+  /** Whether a header is read as that of a CSV export, so that its cells have types. */
+  isExport?(header: readonly string[]): boolean;
   /** Columns of JSON rows that options name. */
   readonly namedColumns?: readonly string[];
   /** Returns columns that options name, but that no row has had so far. */

@@ -4,7 +4,7 @@ import { TextSlice } from '../text/text-slice.js';
 import { jsonToken, JsonParser } from '../text/json-parser.js';
 import { BEYOND, CsvProgram, CsvScanner, dialectError } from '../text/csv-scanner.js';
 import { filterRecords, type RejectReason, type Mapper, type RejectedRow } from './record-block.js';
-import { exportedKind, exportedValues } from './exported-csv.js';
+import { exportedValues } from './exported-csv.js';
 import { isCutRejectText, rejectTextBytes } from '../contract/file-formats.js';
 import type { RowBlock } from '../input/row-block.js';
 
@@ -37,6 +37,10 @@ export function readInputRecord(
   if (stage === 'alreadySent' && !again) return alreadySentError;
   return unwrap(json, stage);
 }
+
+/** Whether `readInputRecord` has read the record of a line of a rejects file; a corrected text has bytes of its own. */
+export const isUnwrapped = (json: JsonParser, { bytes, bounds }: RowBlock, row: number): boolean =>
+  json.bytes !== bytes || json.start !== bounds[2 * row];
 
 /** Unwraps rejects lines, which are nested if the input of the earlier run was a rejects file, too. */
 function unwrap(json: JsonParser, stage: string | undefined): RejectReason | undefined {
@@ -130,10 +134,11 @@ function rejectsStage(json: JsonParser): string | undefined {
 
 /**
  * Whether a line of a rejects file has a record of a CSV whose identifier was rejected as a placeholder, or as changed
- * by a spreadsheet: it is checked again, although a JSON string with its text would be valid.
+ * by a spreadsheet, or a line of a CSV: it is checked again, although a JSON string with its text would be valid.
  */
 export function hadPlaceholder({ bytes, bounds }: RowBlock, row: number): boolean {
   if (!json.readFrom(bytes, bounds[2 * row]!, bounds[2 * row + 1]!)) return false;
+  if (json.find('columns') >= 0) return true;
   const error = json.find('error');
   return error >= 0 && json.valueText(error).includes(placeholderAdvice);
 }
@@ -315,7 +320,11 @@ export function wasNotSent(rows: RowBlock, row: number): boolean {
 }
 
 /** Returns a row of a rejects file as a line of NDJSON if its outcome is unknown. */
-export function unknownLine(rows: RowBlock, row: number): string | undefined {
+export function unknownLine(
+  rows: RowBlock,
+  row: number,
+  mapper: Pick<Mapper, 'isExport'>,
+): string | undefined {
   const { cells, source, lines } = rows;
   if (!cells) {
     const line = rowText(rows, row);
@@ -325,7 +334,7 @@ export function unknownLine(rows: RowBlock, row: number): string | undefined {
   const [, error] = /^unknown: (.*)$/s.exec(errorOf(rows, row)) ?? [];
   if (error === undefined) return undefined;
   const place = `"source":${JSON.stringify(source)},"line":${lines[row] ?? 0}`;
-  return `{${place},"stage":"unknown","error":${JSON.stringify(error)},"record":${sourceRecord(rows, row)}}`;
+  return `{${place},"stage":"unknown","error":${JSON.stringify(error)},"record":${sourceRecord(rows, row, mapper)}}`;
 }
 
 /** Returns the text of a row without the whitespace around it. */
@@ -355,12 +364,16 @@ const json = new JsonParser();
 const text = new TextSlice();
 
 /**
- * Returns a row as JSON text of one line: a CSV row as an object of strings by header; a JSON
- * row as written, and for a line of a rejects file its inner record, to avoid nesting deeper
+ * Returns a row as JSON text of one line: a CSV row as an object by header, of strings, or of typed values if it is read
+ * as an export; a JSON row as written, and for a line of a rejects file its inner record, to avoid nesting deeper
  * each time; and a text that is not JSON as a string of at most 64 KiB.
  */
-export function sourceRecord(rows: RowBlock, row: number): string {
-  if (rows.cells) return csvRecord(rows, rows.cells, row);
+export function sourceRecord(
+  rows: RowBlock,
+  row: number,
+  mapper: Pick<Mapper, 'isExport'> = {},
+): string {
+  if (rows.cells) return csvRecord(rows, rows.cells, { row, mapper });
   const [start, end] = [rows.bounds[2 * row]!, rows.bounds[2 * row + 1]!];
   const isRecord = readInputRecord(json, rows, row, true) === undefined;
   if (isRecord || json.read(rows.bytes, start, end) || json.repeatsKey) {
@@ -382,11 +395,13 @@ function textEnd(bytes: Buffer, start: number, end: number): number {
 function csvRecord(
   rows: RowBlock,
   { header, bounds, uncleaned = bounds }: NonNullable<RowBlock['cells']>,
-  row: number,
+  { row, mapper }: { readonly row: number; readonly mapper: Pick<Mapper, 'isExport'> },
 ): string {
   const { bytes } = rows;
   const first = 2 * row * header.length;
-  const values = exportedKind(header) && exportedValues(rows, { header, bounds: uncleaned }, row);
+  const values = mapper.isExport?.(header)
+    ? exportedValues(rows, { header, bounds: uncleaned }, row)
+    : undefined;
   const members = header.map((name, column) => {
     const at = first + 2 * column;
     const cell = text.ofCell(bytes, uncleaned[at]!, uncleaned[at + 1]!).toString();

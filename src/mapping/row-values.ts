@@ -1,6 +1,6 @@
 import { columnError, NestedColumns } from './columns.js';
 import { cleanText, placeholderReason } from '../text/cell-cleaning.js';
-import { hadPlaceholder, readInputRecord } from './rejects-input.js';
+import { hadPlaceholder, isUnwrapped, readInputRecord } from './rejects-input.js';
 import { JsonParser, jsonToken } from '../text/json-parser.js';
 import { validationError, type RejectReason } from './record-block.js';
 import type { RowBlock } from '../input/row-block.js';
@@ -74,7 +74,7 @@ export class RowValues<Name extends string> {
 
   #readJson(rows: RowBlock, row: number): RejectReason | undefined {
     const failure = readInputRecord(this.#json, rows, row, this.#retryUnknown);
-    this.#hadPlaceholder = this.#json.start !== rows.bounds[2 * row] && hadPlaceholder(rows, row);
+    this.#hadPlaceholder = isUnwrapped(this.#json, rows, row) && hadPlaceholder(rows, row);
     if (failure || this.#json.kind !== jsonToken.openObject) return failure;
     const error = this.#nested.flatten(this.#json);
     return error === undefined ? undefined : validationError(error);

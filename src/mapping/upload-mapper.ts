@@ -26,7 +26,7 @@ import {
   isMappedByUser,
   unsentColumns,
 } from './exported-csv.js';
-import { hadPlaceholder, readInputRecord } from './rejects-input.js';
+import { hadPlaceholder, isUnwrapped, readInputRecord } from './rejects-input.js';
 import { JsonParser, jsonToken } from '../text/json-parser.js';
 import {
   validationError,
@@ -64,6 +64,7 @@ export function uploadMapper(options: UploadMapping): Mapper {
   const isExported = (header: readonly string[]) => exportedKind(header, options) !== undefined;
   return {
     keys: keysOf(options),
+    isExport: isExported,
     check: (header, source) => {
       if (!isExported(header)) csv().useHeader(header, source);
     },
@@ -205,7 +206,7 @@ class UploadJson {
 
   constructor(options: UploadMapping) {
     this.#options = options;
-    this.#unchangedFailure = unchangedFailure(options);
+    this.#unchangedFailure = options.expected ? shapeFailure : unchangedFailure(options);
     this.#nested = new NestedColumns(columnsOfJson(options), options);
     this.#isMapped = options.kind === 'event' || isMappedByUser(options);
     this.#row = new FlatJsonRow(this.#json, this.#records, options);
@@ -234,7 +235,7 @@ class UploadJson {
       const failure = readInputRecord(this.#json, rows, row, retryUnknown, again === true);
       if (failure) return failure;
       // the record of a rejects line, whose input was a CSV export
-      isReject = this.#json.start !== rows.bounds[2 * row];
+      isReject = isUnwrapped(this.#json, rows, row);
       if (isReject) isTable = this.#nestColumns();
     }
     this.#row.hadPlaceholder = isReject && hadPlaceholder(rows, row);
@@ -279,16 +280,15 @@ class UploadJson {
 
   /** Writes the record by its shape (contract §2, upload), which its members determine in this order. */
   #writeRecord(isReject: boolean, isTable: boolean): string | undefined {
-    const json = this.#json;
-    const records = this.#records;
+    const [json, records] = [this.#json, this.#records];
     const type = json.find('type');
     const isExported = isExportedProfile(json);
     const isEvent = json.find('event_props') >= 0;
     const isTyped = type >= 0 && !(this.#isMapped && isForeign(json, type));
-    const isFlat = !isTyped && !isEvent && !isExported;
-    if (this.#options.expected && !isFlat) return shapeFailure;
-    if (this.#unchangedFailure && !isFlat) return this.#unchangedFailure;
-    const failure = isFlat ? undefined : otherKeyFailure(json, this.#options, isEvent && !isTyped);
+    const exported = isEvent ? 'exported event' : isExported ? 'exported profile' : undefined;
+    const shape = isTyped ? 'typed' : exported;
+    if (this.#unchangedFailure && shape) return this.#unchangedFailure;
+    const failure = shape && otherKeyFailure(json, this.#options, shape);
     if (failure) return failure;
     if (isTyped) return writeTypedRecord(json, type, records);
     if (isEvent) return writeExportedEvent(json, records, this.#options);

@@ -146,7 +146,7 @@ export class SentInput {
       return;
     }
     const place = placeOf(rows, row);
-    const text = unknownLine(rows, row);
+    const text = unknownLine(rows, row, this.#reading.mapper);
     if (text === undefined) {
       const line = rowText(rows, row);
       if (!rows.cells && jsonValue(line) === undefined) this.#addUnreadable(place, line, error);
@@ -174,7 +174,7 @@ export class SentInput {
   #addRecord(block: RecordBlock, at: number, isEvent: boolean): void {
     const { rows, row: rowOf } = block;
     const row = rowOf[at]!;
-    const line = this.#reading.settle ? unknownLine(rows, row) : undefined;
+    const line = this.#reading.settle ? unknownLine(rows, row, this.#reading.mapper) : undefined;
     if (this.#reading.settle && line === undefined) {
       if (wasNotSent(rows, row)) this.notSent += 1;
       return;

@@ -215,7 +215,7 @@ async function runConnected(writing: WriteContext, mapper: WatchedMapper): Promi
     if (!sent && !begun) await refuseOtherOptions(writing, { ledger, events, mapper });
     const earlier = run.kept && replayWrite([...run.kept.entries, ...before]);
     if (earlier && !isVerified) await verify(writing, earlier);
-    tally = await openTally(writing, { run, earlier, events });
+    tally = await openTally(writing, { run, earlier, events, mapper });
     if (kind.seen && ledger?.refused) throw ledger.refused;
     if (sent?.isAll !== true) await confirm(writing, mapper);
     if (before.length > 0) await run.kept?.journal.append(...before);

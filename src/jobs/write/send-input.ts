@@ -290,7 +290,7 @@ export function shortOf(
 /** Opens the outcome counts. The rejects file is created with the first reject. */
 export async function openTally(
   writing: WriteContext,
-  { run, earlier, events }: Pick<Parts, 'run' | 'earlier' | 'events'>,
+  { run, earlier, events, mapper }: Pick<Parts, 'run' | 'earlier' | 'events' | 'mapper'>,
 ): Promise<Tally> {
   const { kind, request, context, hooks, rehearsal, inputs } = writing;
   const { kept } = run;
@@ -309,7 +309,7 @@ export async function openTally(
   );
   const tally = new Tally({
     rejects,
-    sourceRecord,
+    sourceRecord: (rows, row) => sourceRecord(rows, row, mapper),
     keys: kind.keys,
     // The producer of a named pipe can be run again.
     listNotSent:

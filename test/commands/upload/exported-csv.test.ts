@@ -385,3 +385,26 @@ it('keeps the bytes of a line that cannot be decoded in a CSV rejects file', asy
   await world.run(['upload', 'u.csv', '--encoding', 'utf-8', '--rejects', 'r.csv']);
   expect(readFileSync(world.path('r.csv'), 'utf8')).toContain(`base64: ${line.toString('base64')}`);
 });
+
+it('sends a row to no other user whose identity has an apostrophe less', async () => {
+  const { world, service } = await serve();
+  const profiles = [
+    ['identity,profileData.City,all_identities', ''],
+    [`'@ann,Oslo,"[""@ann""]"`, '@ann'], // as --csv-formulas escape writes it
+    [`'@bob,Rome,"[""'@bob""]"`, "'@bob"],
+    ["'@eve,Bonn,", undefined],
+    ["'12,Ulm,", "'12"],
+  ] as const;
+  writeFileSync(world.path('p.csv'), profiles.map(([row]) => `${row}\n`).join(''));
+  const first = await world.run(['upload', 'p.csv']);
+  expect([first.code, first.stderr]).toEqual([3, expect.stringContaining('may be that of --csv-formulas escape')]); // prettier-ignore
+  const sent = () => written(service).flat().map(({ identity }) => identity); // prettier-ignore
+  expect(sent()).toEqual(profiles.flatMap(([, identity]) => identity || []));
+  expect((await world.run(['upload', 'p.csv.rejects.ndjson'])).code).toBe(3);
+  expect(sent()).toHaveLength(3);
+
+  const events = "profile.identity,ts,event_name,event_props.a\n'@eve,20261001120000,A,1\n";
+  writeFileSync(world.path('e.csv'), events);
+  const { code, stderr } = await world.run(['upload', 'e.csv']);
+  expect([code, stderr]).toEqual([3, expect.stringContaining('profile.identity: the apostrophe')]);
+});

@@ -637,3 +637,51 @@ it.each<[string, object, readonly string[]]>([
     );
   },
 );
+
+it.each([String.raw`i\dentity`, String.raw`\identity`])(
+  'takes no member %s of a visitor for the identity when rejects are sent again',
+  async (member) => {
+    const { world, service } = await serve();
+    const posted = { identity: 'own', Phone: ' 12', [member]: 'other', 'profileData.City': 'Rome' };
+    writeFileSync(world.path('form.ndjson'), `${JSON.stringify(posted)}\n`);
+    expect((await world.run(['upload', 'form.ndjson'])).code).toBe(3);
+    const rejects = readFileSync(world.path('form.ndjson.rejects.ndjson'), 'utf8');
+    writeFileSync(world.path('r.ndjson'), rejects.replace(' 12', ''));
+    expect((await world.run(['upload', 'r.ndjson'])).code).toBe(0);
+    expect(written(service).flat()).toMatchObject([{ identity: 'own' }]);
+  },
+);
+
+it.each<[string, ...string[]]>([
+  ['demerge', '--yes'],
+  ['upload', '--identity', 'identity'],
+])(
+  'rejects an identity with the mark of a spreadsheet again, also below the header of an export: %s',
+  async (name, ...flags) => {
+    const { world, service } = await serve();
+    writeFileSync(world.path('e.csv'), "identity,profileData.Zip\n'@ann,0171\nbob,12345\n");
+    const first = await world.run([name, 'e.csv', ...flags]);
+    expect(first.code).toBe(3);
+    const again = await world.run(printed(first.stderr));
+    expect([again.code, again.stderr]).toEqual([3, expect.stringContaining('mark of a spreadsheet')]); // prettier-ignore
+    expect(JSON.stringify(written(service))).not.toContain('ann');
+    const record = { identity: "'@ann", 'profileData.Zip': '0171' };
+    expect(readFileSync(world.path('e.csv.rejects.ndjson'), 'utf8')).toContain(
+      `"record":${JSON.stringify(record)}`,
+    );
+  },
+);
+
+it.each([['upload'], ['demerge', '--yes']])(
+  'takes a placeholder in a corrected line of a CSV for no user: %s',
+  async (...command) => {
+    const { world, service } = await serve();
+    writeFileSync(world.path('e.csv'), 'identity,City\nNULL,Oslo,x\n');
+    expect((await world.run([...command, 'e.csv'])).code).toBe(3);
+    const rejects = readFileSync(world.path('e.csv.rejects.ndjson'), 'utf8');
+    writeFileSync(world.path('r.ndjson'), rejects.replace('Oslo,x', 'Oslo'));
+    const { code, stderr } = await world.run([...command, 'r.ndjson']);
+    expect([code, stderr]).toEqual([3, expect.stringContaining('placeholder')]);
+    expect(service.requests()).toEqual([]);
+  },
+);

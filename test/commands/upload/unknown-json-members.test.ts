@@ -128,6 +128,33 @@ it.each<[object, ...string[]]>([
     '--type',
     'event',
   ],
+  [
+    { userId: 'own', type: 'profile', objectId: 'own', identity: 'other', profileData: {} },
+    '--identity',
+    'userId',
+  ],
+  [
+    { userId: 'own', type: 'profile', identity: 'own', objectId: 'other', profileData: {} },
+    '--identity',
+    'userId',
+  ],
+  [{ userId: 'own', objectId: 'own', identity: 'other', profileData: {} }, '--identity', 'userId'],
+  [
+    { device: 'own', objectId: 'own', platformInfo: [{ objectId: 'other' }] },
+    '--object-id',
+    'device',
+  ],
+  [
+    { device: 'own', type: 'profile', objectId: 'own', identity: 'other', profileData: {} },
+    '--object-id',
+    'device',
+  ],
+  [
+    { identity: 'own', profile: { identity: 'other', objectId: 'own' }, event_name: 'A', ts: 20260101000000, event_props: {} }, // prettier-ignore
+  ],
+  [
+    { objectId: 'own', profile: { identity: 'other' }, event_name: 'A', ts: 20260101000000, event_props: {} }, // prettier-ignore
+  ],
 ])('rejects a record that names another user than its column does: %j', async (line, ...flags) => {
   const { code, stderr } = await upload([line], ...flags);
   expect(stderr).toContain(': this record, which is sent unchanged, names another user\n');
@@ -141,6 +168,7 @@ it('sends a record unchanged whose column names the same user', async () => {
       { userId: 'u1', identity: 'u1', all_identities: ['u1'], profileData: {} },
       { userId: '', type: 'profile', identity: 'u2', profileData: {} },
       { type: 'profile', identity: 'u3', profileData: {} },
+      { type: 'profile', identity: 'u4', objectId: 'device-4', profileData: {} },
     ],
     '--identity',
     'userId',
