@@ -9,6 +9,7 @@ import { main } from '../../../src/main.js';
 import { readWav, writeWav, type Sound } from '../../../src/calling/node/wav.js';
 import type { MediaAdapter } from '../../../src/calling/environment.js';
 import { annProperties, testClient } from '../../support/calling-client.js';
+import { cutProxy } from '../../support/servers/cut-proxy.js';
 import { makeWorld } from '../../support/test-environment.js';
 import { CallProcess, callingWorld } from '../../support/processes/call-process.js';
 
@@ -137,6 +138,18 @@ it('cancels a ringing call on Ctrl-C', async () => {
   expect(placed.events).toEqual(['CallIsPlaced', 'Cancelled']);
   await listener.ended();
   expect(listener.events).toEqual(['Cancelled']);
+});
+
+it('ends --once with a call that is cancelled before the phone rings', async () => {
+  const { env, run, place } = await callingWorld();
+  const proxy = await cutProxy(env['ENGAGECTL_BASE_URL']!);
+  const argv = ['listen', '--cuid', 'ann_1', '--once', '--call-url', proxy.url];
+  const listener = await run(argv).says('is waiting for calls');
+  proxy.holdUntil('Cancelled'); // offer and end arrive together
+  const placed = await place('bob_1', 'ann_1', '--cancel-after', '50ms').ended();
+  expect([placed, await listener.ended()]).toEqual([3, 0]);
+  expect(listener.events).toEqual(['Cancelled']);
+  expect(listener.stderr).not.toContain('incoming call');
 });
 
 it('ends the call of a listener on Ctrl-C, and exits', async () => {

@@ -1,4 +1,5 @@
 import { createConnection, createServer, type AddressInfo, type Socket } from 'node:net';
+import { Transform } from 'node:stream';
 import { onTestFinished } from 'vitest';
 import { resetSocket } from './reset-socket.js';
 
@@ -8,6 +9,8 @@ export interface CutProxy {
   cut(): void;
   /** Cuts them when so many more pieces of data have passed, in either direction. */
   cutAfter(pieces: number): void;
+  /** Holds back what the server sends, until the text has arrived; then it is passed on at once. */
+  holdUntil(text: string): void;
 }
 
 interface CutProxyOptions {
@@ -37,6 +40,7 @@ export async function cutProxy(
     left -= 1;
     if (left === 0) cut();
   };
+  const held = new HeldData();
   let connections = 0;
   const server = createServer((client) => {
     const number = ++connections;
@@ -51,7 +55,7 @@ export async function cutProxy(
     }
     client.pipe(upstream);
     if (lastWords) passUntil((data) => lastWords(data, number), upstream, client);
-    else upstream.pipe(client);
+    else upstream.pipe(held.passOn()).pipe(client);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => {
@@ -64,7 +68,29 @@ export async function cutProxy(
     cutAfter: (pieces) => {
       left = pieces;
     },
+    holdUntil: (text) => {
+      held.until = text;
+    },
   };
+}
+
+/** Data of all connections that is held back until one of them has received a text. */
+class HeldData {
+  until: string | undefined;
+
+  passOn(): Transform {
+    let data = Buffer.alloc(0);
+    return new Transform({
+      transform: (chunk: Buffer, _, done) => {
+        data = Buffer.concat([data, chunk]);
+        if (this.until !== undefined && !data.includes(this.until)) return done();
+        this.until = undefined;
+        const all = data;
+        data = Buffer.alloc(0);
+        return done(null, all);
+      },
+    });
+  }
 }
 
 /** Passes bytes on until `lastWords` returns others, which are the last. */
