@@ -437,14 +437,17 @@ interface NodeVoiceOptions extends Pick<WebrtcOptions, 'iceServers' | 'iceTransp
 declare function nodeVoice(options?: NodeVoiceOptions): Promise<MediaAdapter>;
 
 interface NodeEnv extends SignedCallEnv {
-  /** File that keeps the device id across restarts; created with its directory if missing. */
+  /**
+   * File that keeps the device id, a UUID, across restarts; created with its directory if missing. Symbolic links, and
+   * files of other users but root, are refused.
+   */
   readonly deviceIdFile?: string;
   /** Certificate authority of the router, PEM. */
   readonly ca?: string;
 }
 /**
  * Adds sockets of the package `ws` and a persistent device id to an environment. Rejects if the file of the device
- * id cannot be read or written.
+ * id cannot be read or written, or is refused.
  */
 declare function nodeEnv({ deviceIdFile, ca, ...env }: NodeEnv): Promise<SignedCallEnv>;
 

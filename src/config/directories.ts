@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { userInfo } from 'node:os';
 import { EngagectlError } from '../errors.js';
-import { trustedFolder } from '../files/ownership.js';
+import { refuseUntrusted, trustedFolder } from '../files/ownership.js';
 import type { Runtime } from '../runtime.js';
 
 /** Runtime properties that determine our directories. */
@@ -21,6 +21,19 @@ export const stateDirectory = (runtime: DirectoryRuntime): string =>
  */
 export const runsFolder = (runtime: DirectoryRuntime): string =>
   trustedFolder(path.join(stateDirectory(runtime), 'runs'), runtime);
+
+/**
+ * File that keeps the device id of a cuid for `call listen`. Throws E-CONFIG-FILE if somebody else may have written to it
+ * or to its directory: its content is sent to the router.
+ */
+export function deviceIdPath(cuid: string, runtime: DirectoryRuntime): string {
+  const file = path.join(
+    trustedFolder(path.join(stateDirectory(runtime), 'devices'), runtime),
+    cuid,
+  );
+  refuseUntrusted(file, runtime);
+  return file;
+}
 
 function chosen({ env, cwd }: DirectoryRuntime, variable: string): string | undefined {
   const folder = env[variable];

@@ -64,7 +64,7 @@ const mayRead: Readonly<Record<string, string>> = {
   'client/timeouts.ts': 'timers', // undici's answers are waited for with its own limits
   'ui/progress.ts': 'timers', // draws while nothing else happens
   'calling/environment.ts': 'clock, timers, random', // what is used where nothing else is injected
-  'calling/node/index.ts': 'random', // a device id
+  'calling/node/index.ts': 'random, process', // a device id, and whose file it is in
   'calling/node/voice.ts': 'process', // has to end it before WebRTC crashes it
   'service/http-server.ts': 'timers', // the service is a world of its own
   'service/response.ts': 'timers',

@@ -1,17 +1,21 @@
+import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
   chownSync,
   existsSync,
+  lchownSync,
   mkdirSync,
   readdirSync,
   readFileSync,
   renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { nodeEnv } from '../../src/calling/node/index.js';
 import { WorkDirectory } from '../../src/fleet/fleet-run.js';
 import { WorkDirs } from '../../src/fleet/worker.js';
 import { fingerprint } from '../../src/jobs/run/run-folder.js';
@@ -172,6 +176,93 @@ describe('config, data and change tracking', () => {
     chmodSync(path.join(world.stateDir, 'memory'), 0o770);
     expect(await world.run(['upload', 'users.csv', '--changed'])).toMatchObject({ code: 2 });
     expect(service.requests()).toHaveLength(before);
+  });
+});
+
+describe('the device id of call listen', () => {
+  const uuid = '0b53d8a5-6b4e-4c7c-9b11-5a3d2f0e9c01';
+  const listen = (world: World, as: WorldOptions = {}) => {
+    const argv = 'call listen --cuid ann_1 --region eu1 --call-url ws://127.0.0.1:9'.split(' ');
+    const env = { ENGAGECTL_CALL_ACCOUNT_ID: 'A', ENGAGECTL_CALL_API_KEY: 'k' };
+    return world.run(argv, { env, ...as });
+  };
+  const planted = () => {
+    const world = makeWorld();
+    const folder = path.join(world.stateDir, 'devices');
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    return { world, folder, file: path.join(folder, 'ann_1') };
+  };
+
+  it('is neither read nor created where everybody can write', async () => {
+    for (const place of ['state', 'devices'] as const) {
+      const { world, folder, file } = planted();
+      const shared = place === 'state' ? world.stateDir : folder;
+      chmodSync(shared, 0o1777);
+      const { code, stderr } = await listen(world);
+      expect(code, stderr).toBe(2);
+      expect(stderr).toContain(`E-CONFIG-FILE: ${shared} can be written by everybody`);
+      expect(existsSync(file)).toBe(false);
+    }
+  });
+
+  it.each(['the state directory', 'devices', 'the file'])(
+    'is refused if %s belongs to another user',
+    async (what) => {
+      const { world, folder, file } = planted();
+      writeFileSync(file, `${uuid}\n`, { mode: 0o600 });
+      const places: Record<string, string> = { devices: folder, 'the file': file };
+      const { code, stderr } = await listen(world, giveAway(places[what] ?? world.stateDir));
+      expect(code, stderr).toBe(2);
+      expect(stderr).toMatch(/E-CONFIG-FILE: .* belongs to another user \(uid \d+\)/);
+    },
+  );
+
+  it('is created in no folder that a link of another user leads to', async () => {
+    const { world, folder } = planted();
+    const chosen = world.path('chosen');
+    renameSync(folder, chosen);
+    symlinkSync(chosen, folder);
+    if (process.getuid!() === 0) lchownSync(folder, 4711, 4711);
+    const as = process.getuid!() === 0 ? {} : { uid: process.getuid!() + 1 };
+    const { code, stderr } = await listen(world, as);
+    expect(code, stderr).toBe(2);
+    expect(readdirSync(chosen)).toEqual([]);
+  });
+
+  it.each<[what: string, plant: (file: string, secret: string) => void]>([
+    ['it is a symbolic link', (file, secret) => symlinkSync(secret, file)],
+    ['it is not a regular file', (file) => execFileSync('mkfifo', ['-m', '600', file])],
+    ['it does not contain a device id', (file) => writeFileSync(file, 'pass', { mode: 0o600 })],
+    [
+      'it does not contain a device id',
+      (file) => writeFileSync(file, `${uuid}\n`.repeat(9), { mode: 0o600 }),
+    ],
+  ])('is not taken from such a file: %s', async (why, plant) => {
+    const { world, file } = planted();
+    writeFileSync(world.path('secret'), uuid);
+    plant(file, world.path('secret'));
+    const { code, stderr } = await listen(world);
+    expect(code, stderr).toBe(9);
+    expect(stderr).toContain(`E-FILE-READ: the device id in ${file} cannot be read`);
+    expect(stderr).toContain(`why: ${why}`);
+    expect(stderr).not.toContain(uuid);
+  });
+
+  it('is kept by nodeEnv, which does not follow the links or read the files of others', async () => {
+    const { folder, file } = planted();
+    const env = (deviceIdFile: string) =>
+      nodeEnv({ url: 'ws://127.0.0.1:9', core: { accountId: 'C' }, deviceIdFile });
+    const { deviceId } = await env(file);
+    expect(await env(file)).toMatchObject({ deviceId });
+    expect(readFileSync(file, 'utf8')).toBe(`${deviceId}\n`);
+    if (process.getuid!() !== 0) return;
+    chownSync(file, 4711, 4711);
+    await expect(env(file)).rejects.toThrow('it is a file of another user (uid 4711)');
+    const link = `${folder}-link`;
+    symlinkSync(folder, link);
+    lchownSync(link, 4711, 4711);
+    await expect(env(path.join(link, 'bob_1'))).rejects.toThrow('its folder is a symbolic link of');
+    expect(readdirSync(folder)).toEqual(['ann_1']);
   });
 });
 

@@ -1,5 +1,4 @@
-import path from 'node:path';
-import { stateDirectory } from '../../config/directories.js';
+import { deviceIdPath } from '../../config/directories.js';
 import { checkCuid } from '../../jobs/calling/phone.js';
 import {
   listenForCalls,
@@ -59,12 +58,13 @@ async function runListen(call: Invocation<ListenFlags>): Promise<void> {
   checkCuid(cuid, '--cuid');
   if (flags.answer === 'prompt' && runtime.stdin.isTTY !== true) throw promptNeedsTerminal();
   const missedCallActions = file === undefined ? undefined : await readMissedActions(file, runtime);
+  const deviceIdFile = deviceIdPath(cuid, runtime);
   const lines = new EventStream(runtime);
   await withCallingSystem(call, async (calling, messages) => {
     const voice = await openVoice(flags, { runtime });
     const options: ListenOptions = {
       ...flags,
-      deviceIdFile: path.join(stateDirectory(runtime), 'devices', cuid),
+      deviceIdFile,
       ...(missedCallActions && { missedCallActions }),
       ...(voice.media && { media: voice.media }),
     };
