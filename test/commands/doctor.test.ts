@@ -160,6 +160,23 @@ describe('the service', () => {
     expect(outcome.stderr).toContain('E-CREDENTIALS');
   });
 
+  it.each([
+    [401, []],
+    [500, []],
+    [401, ['--json']],
+    [500, ['--json']],
+  ])('is quoted with addresses masked: HTTP %i, %o', async (status, args) => {
+    const service = await start();
+    const error = 'no ada.lovelace@mail.example, +919876543210 here';
+    await service.fault({ answer: { status, body: { status: 'fail', error } } });
+    const { code, stdout, stderr } = await doctorAt(service.url, {}, args);
+    expect(code).toBe(status === 401 ? 4 : 5);
+    expect(stdout + stderr).not.toMatch(/lovelace|98765/);
+    expect(stdout).toContain(`HTTP ${status}: no ada…, +9198… here`);
+    const whole = await doctorAt(service.url, {}, [...args, '--show-pii']);
+    expect(whole.stdout).toContain(error);
+  });
+
   it('is exit 5 if it is unreachable', async () => {
     const outcome = await doctorAt('http://127.0.0.1:9');
     expect(outcome.code).toBe(5);

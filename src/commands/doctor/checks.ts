@@ -9,6 +9,7 @@ import {
   type ErrorId,
 } from '../../errors.js';
 import { formatBytes } from '../../ui/format.js';
+import { maskError, maskPersonalData } from '../../ui/mask.js';
 import { sanitize, jsonAnswer } from '../../ui/sanitize.js';
 import { eventMemorySizes } from '../../jobs/write/open-event-memory.js';
 import { resolveAccount, type Account } from '../../config/account.js';
@@ -133,16 +134,19 @@ async function* runChecks(settings: GlobalOptions, runtime: Runtime): AsyncGener
     yield* findings(accountChecks, { ...machine, account, url: new URL(account.baseUrl) });
 }
 
-async function* findings<Of>(
+/** Yields what the checks found, with personal data masked: the service may quote it. */
+async function* findings<Of extends Machine>(
   checks: Readonly<Record<string, Check<Of>>>,
   of: Of,
 ): AsyncGenerator<Finding> {
+  const brief = (text: string) => maskPersonalData(text, of.settings);
   for (const [check, look] of Object.entries(checks)) {
     try {
       const seen = await look(of);
-      if (typeof seen === 'string') yield { check, status: 'ok', message: seen };
-      else yield { check, status: 'warning', message: seen.warning, fix: seen.fix };
-    } catch (error) {
+      if (typeof seen === 'string') yield { check, status: 'ok', message: brief(seen) };
+      else yield { check, status: 'warning', message: brief(seen.warning), fix: seen.fix };
+    } catch (thrown) {
+      const error = maskError(thrown, of.settings);
       if (!(error instanceof EngagectlError)) throw error;
       const { why, fix } = error.details;
       const message = why === undefined ? error.message : `${error.message}: ${why}`;
