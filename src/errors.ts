@@ -72,7 +72,7 @@ export const errorIds = {
 } as const satisfies Record<string, ExitCode>;
 export type ErrorId = keyof typeof errorIds;
 
-export interface ErrorDetails extends ErrorOptions {
+export interface ErrorDetails extends ErrorOptions, QuotedText {
   /** The cause, in one sentence. */
   readonly why?: string | undefined;
   /** Command or action to try next. */
@@ -88,8 +88,14 @@ export interface ErrorDetails extends ErrorOptions {
   readonly column?: number | undefined;
   /** The service does not know a requested event, so the same request never succeeds. */
   readonly namesEvent?: true | undefined;
-  /** Identities and addresses in the text, longest first, to be masked. */
+}
+
+/** What is to be masked in a text. */
+export interface QuotedText {
+  /** Identities and addresses in the text, longest first. */
   readonly personal?: readonly string[] | undefined;
+  /** Part of the text that is from the service, whose numbers may be phone numbers. */
+  readonly foreign?: string | undefined;
 }
 
 /** An expected failure: the user sees what failed, why, and what to do; never a stack trace. */

@@ -99,7 +99,8 @@ export function requestError(
   ];
   const tried = about.length > 0 ? ` (${about.join(', ')})` : '';
   const { id, ...details } = adviceOn(failure);
-  return new EngagectlError(id, `${what}: ${failure.message}${tried}`, details);
+  const { message: foreign } = failure;
+  return new EngagectlError(id, `${what}: ${foreign}${tried}`, { ...details, foreign });
 }
 
 function adviceOn(failure: Failure) {

@@ -1,5 +1,11 @@
 import { RetryStatus, type RetryPolicy } from '../client/retry.js';
-import { EngagectlError, exitCodes, interruptionError, type ExitCode } from '../errors.js';
+import {
+  EngagectlError,
+  exitCodes,
+  interruptionError,
+  type ExitCode,
+  type QuotedText,
+} from '../errors.js';
 import { once } from 'node:events';
 import type { Client } from '../client/client.js';
 import type { TimeZone } from '../time-zone.js';
@@ -53,8 +59,8 @@ export function retryStatusOf(
 export interface Reporter {
   /** `about` holds the details as an object. */
   note(text: string, about?: object): void;
-  /** `personal`: identities and addresses in the text, longest first, for masking. */
-  warn(text: string, about?: object, personal?: readonly string[]): void;
+  /** `quoted`: what is to be masked in the text. */
+  warn(text: string, about?: object, quoted?: QuotedText): void;
   /** One line about a request or a retry. `about` holds the details as an object. */
   verbose(text: string, about?: object): void;
   /** More details about a request; built only if they are logged. */

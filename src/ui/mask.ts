@@ -1,4 +1,4 @@
-import { EngagectlError } from '../errors.js';
+import { EngagectlError, type QuotedText } from '../errors.js';
 import type { FirstReject } from '../jobs/job-results.js';
 
 /** Formats why a record was rejected, for a terminal or a page. */
@@ -44,14 +44,23 @@ const bareNumber = /(?<![\p{L}\p{N}_.,:/+-])\d{10,15}(?![\p{L}\p{N}_.,:/-])/gu;
 /**
  * Masks personal data in a text: the values in `personal`, and everything that looks like an email
  * address or a phone number. `isForeign`: the text is from the service, whose numbers may be phone
- * numbers.
+ * numbers; `foreign`: only this part of it.
  */
 export function maskPersonalData(
   text: string,
-  { showPii, argv = [] }: PiiSettings,
-  { personal = [], isForeign = false }: PersonalText = {},
+  settings: PiiSettings,
+  { personal = [], isForeign = false, foreign }: PersonalText = {},
 ): string {
+  const { showPii, argv = [] } = settings;
   if (showPii) return text;
+  if (foreign !== undefined) {
+    const quote = maskPersonalData(foreign, settings, { personal, isForeign: true });
+    return maskPersonalData(
+      text.replace(foreign, () => quote),
+      settings,
+      { personal },
+    );
+  }
   const isTyped = (found: string) =>
     argv.some((word) => word.includes(found) || (word.includes('@') && found.startsWith(word)));
   const unlessTyped = (found: string) => (isTyped(found) ? found : mask(found));
@@ -60,9 +69,7 @@ export function maskPersonalData(
   return isForeign ? rest.replace(bareNumber, unlessTyped) : rest;
 }
 
-interface PersonalText {
-  /** Values of the record that the text is about, longest first. */
-  readonly personal?: readonly string[] | undefined;
+interface PersonalText extends QuotedText {
   readonly isForeign?: boolean;
 }
 
@@ -121,8 +128,12 @@ export function maskRecord(
 export function maskError<Thrown>(error: Thrown, settings: PiiSettings): Thrown {
   if (!(error instanceof EngagectlError) || settings.showPii) return error;
   const { message, details } = error;
-  const { why, personal } = details;
-  const brief = (words: string) => maskPersonalData(words, settings, { personal });
-  const maskedDetails = { ...details, why: why === undefined ? undefined : brief(why) };
-  return new EngagectlError(error.id, brief(message), maskedDetails) as Thrown & EngagectlError;
+  const { why, personal, foreign } = details;
+  const maskedDetails = {
+    ...details,
+    foreign: undefined,
+    why: why === undefined ? undefined : maskPersonalData(why, settings, { personal }),
+  };
+  const masked = maskPersonalData(message, settings, { personal, foreign });
+  return new EngagectlError(error.id, masked, maskedDetails) as Thrown & EngagectlError;
 }

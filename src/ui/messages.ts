@@ -2,15 +2,11 @@ import { withProgramName } from '../wording.js';
 import { sanitize, sanitizedJson, jsonAnswer } from './sanitize.js';
 import { maskPersonalData } from './mask.js';
 import type { Reporter } from '../jobs/job-context.js';
+import type { QuotedText } from '../errors.js';
 import type { Runtime } from '../runtime.js';
 import type { DisplaySettings } from './display-settings.js';
 
-type Print = (
-  type: MessageType,
-  text: string,
-  about?: object,
-  personal?: readonly string[],
-) => void;
+type Print = (type: MessageType, text: string, about?: object, quoted?: QuotedText) => void;
 type MessageType = 'note' | 'warning' | 'verbose' | 'debug';
 
 /** GitHub runs a line that starts like this as a command; a file name at the start of a note could. */
@@ -33,11 +29,11 @@ export function messagePrinter(
   // The line may contain a bar or a spinner, which is redrawn on the next line.
   const clearLine = terminal ? '\r\u001B[K' : '';
   const warning = color && (terminal || forceColor) ? '\u001B[33mwarning:\u001B[39m ' : 'warning: ';
-  const print: Print = (type, text, about, personal) => {
+  const print: Print = (type, text, about, quoted) => {
     // Our own messages come with an object; the others quote the service.
     const isForeign = type === 'verbose' && about === undefined;
     const called = isForeign ? text : withProgramName(text, program);
-    const message = maskPersonalData(called, settings, { personal, isForeign });
+    const message = maskPersonalData(called, settings, { ...quoted, isForeign });
     log?.({ type, text: message, about: { message, ...about } });
     const isEnabled = type === 'verbose' ? verbose : type === 'debug' ? debug : true;
     if (quiet || !isEnabled) return;
@@ -52,7 +48,7 @@ export function messagePrinter(
   };
   return {
     note: (text, about) => print('note', text, about),
-    warn: (text, about, personal) => print('warning', text, about, personal),
+    warn: (text, about, quoted) => print('warning', text, about, quoted),
     verbose: (text, about) => {
       if (verbose || log) print('verbose', text, about);
     },

@@ -147,6 +147,53 @@ it.each(cases.slice(0, 3))(
   },
 );
 
+it.each([
+  'doctor',
+  'doctor --json',
+  'config check',
+  'get-profile u1',
+  'get-profile u1 --json',
+  'export-profiles --event A --from 20240101 --to 20240102 -o out.ndjson',
+  'export-profiles --event A --from 20240101 --to 20240102 -o out.ndjson --json',
+  'upload users.csv --identity CustomerId --rejects out.rejects --report run.html',
+  'upload users.csv --identity CustomerId --rejects out.rejects --json',
+])('masks what the service says of a whole request: %s', async (line) => {
+  const service = await startService();
+  onTestFinished(() => service.close());
+  const error = `no ${ada.mail}, ${ada.phone}, 919876543210 here`;
+  const headers = { 'x-request-id': '1764319084123' };
+  for (const status of [401, 500]) {
+    await service.fault({ answer: { status, headers, body: { status: 'fail', error } } });
+    const world = makeWorld({ env: service.env });
+    writeFileSync(world.path('users.csv'), users);
+    const argv = [...line.split(' '), '--max-attempts', '2', '--log-file', 'run.log'];
+    const { code, stdout, stderr } = await world.run(argv);
+    expect(code, stderr).toBeGreaterThan(1);
+    const kept = ['run.log', 'run.html'].map((name) => textOf(world, name));
+    const everywhere = [stdout, stderr, ...kept].join('\n');
+    for (const word of seeded) expect(everywhere).not.toContain(word);
+    expect(everywhere).toContain('no ada…, +9198…, 9198… here');
+    expect(everywhere).toContain('request id 1764319084123');
+    const whole = await world.run([...argv, '--show-pii']);
+    expect(whole.stdout + whole.stderr).toContain(error);
+  }
+});
+
+it.each([[[]], [['--json']]])('masks it where config set tries what it saves: %o', async (more) => {
+  const service = await startService();
+  onTestFinished(() => service.close());
+  const error = `no ${ada.mail}, ${ada.phone}, 919876543210 here`;
+  await service.fault({ answer: { status: 500, body: { status: 'fail', error } } });
+  const world = makeWorld();
+  const { ENGAGECTL_ACCOUNT_ID: id = '', ENGAGECTL_PASSCODE: stdin = '' } = service.env;
+  const account = ['--base-url', service.url, '--account-id', id, '--passcode-stdin'];
+  const argv = ['config', 'set', '--region', 'eu1', ...account, ...more];
+  const { code, stdout, stderr } = await world.run(argv, { stdin });
+  expect(code, stderr).toBe(0);
+  for (const word of seeded) expect(stdout + stderr).not.toContain(word);
+  expect(stdout + stderr).toContain('no ada…, +9198…, 9198… here');
+});
+
 it('masks an address within which the words of a progress line or an error end', async () => {
   const fillers = [50, 56, 60, 170, 176, 180].flatMap((length) => [
     `${' x'.repeat(length / 2)} `,

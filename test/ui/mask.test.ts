@@ -60,5 +60,10 @@ describe('D masking', () => {
   test('removes phone numbers without a plus from service texts', () => {
     const text = 'Invalid 919876543210';
     expect(maskPersonalData(text, {}, { isForeign: true })).toBe('Invalid 9198…');
+    const quoting = `HTTP 500: ${text} (request id 1764319084123)`;
+    expect(maskPersonalData(quoting, {}, { foreign: text })).toBe(
+      'HTTP 500: Invalid 9198… (request id 1764319084123)',
+    );
+    expect(maskPersonalData(quoting, { showPii: true }, { foreign: text })).toBe(quoting);
   });
 });

@@ -15,12 +15,12 @@ const longestPollMs = 30_000;
 /** The service refused a cursor, usually because it expired. A new cursor is needed. */
 export class CursorExpiredError extends EngagectlError {
   constructor(
-    message: string,
+    foreign: string,
     option: OptionName,
     why = 'cursors expire after hours and cannot be renewed',
   ) {
     const fix = `restart the export with ${option('fresh')}`;
-    super('E-CURSOR', `the service refused a cursor: ${message}`, { why, fix });
+    super('E-CURSOR', `the service refused a cursor: ${foreign}`, { why, fix, foreign });
   }
 }
 

@@ -3,7 +3,7 @@ import type { DayRange } from '../../contract/dates.js';
 import type { Checkpoint, Output, FileMark, RecordPage } from '../../output/output.js';
 import type { SpillFile } from '../../output/spill-file.js';
 import type { RetryPolicy, RetryStatus } from '../../client/retry.js';
-import type { OptionName } from '../../errors.js';
+import type { OptionName, QuotedText } from '../../errors.js';
 import type { Runtime } from '../../runtime.js';
 import type { PageScanner } from '../../text/page-scanner.js';
 import type { ConcurrencyLimiter } from '../adaptive-concurrency.js';
@@ -80,7 +80,7 @@ export interface ExportJob {
   readonly waits: RetryStatus;
   /** Receives one line per poll. */
   readonly verbose: (line: string) => void;
-  readonly warn: (text: string) => void;
+  readonly warn: (text: string, quoted?: QuotedText) => void;
   readonly state: ExportCounters;
   readonly limiter: ConcurrencyLimiter;
   /** Pool of unused scanners: they are large, and slices are many. */

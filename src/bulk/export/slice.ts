@@ -80,21 +80,22 @@ export async function readSlice(sliceJob: SliceJob): Promise<void> {
       restarts = false;
       await drop({ kind: 'refused', slice: planned.index });
       const { eventName, from } = planned.query;
-      job.warn(`${eventName}, ${from}: ${error.message}; restarting this slice`);
+      const text = `${eventName}, ${from}: ${error.message}; restarting this slice`;
+      job.warn(text, error.details);
     }
   }
   job.state.slicesDone += 1;
 }
 
 function cannotTakeBack(
-  { message }: Error,
+  { details: { foreign = '' } }: CursorExpiredError,
   { target, job: { option } }: SliceJob,
   { records }: SliceCounts,
 ) {
   const { name } = target;
   const why = `${countOf(records, 'record')} of that cursor went to ${name}, which cannot be truncated`;
   const file = option('output', '<file>');
-  return new CursorExpiredError(message, option, `${why}; with ${file} the slice would restart`);
+  return new CursorExpiredError(foreign, option, `${why}; with ${file} the slice would restart`);
 }
 
 /** Copies the pages of the slice to its target. Returns ranges if it should be divided instead. */

@@ -45,7 +45,7 @@ async function checkCredentials({ settings, runtime }: Invocation): Promise<void
     const tried = await probeRegions(account, set, runtime);
     if (set.json) runtime.stdout.write(jsonAnswer({ ...found, tried }));
     else printTried(account, tried, messages);
-    throw refused(account, error?.message ?? '', tried);
+    throw refused(account, error, tried);
   }
   if (error) throw error;
   const note = `account ${accountId} and its passcode fit region ${region} (${baseUrl})`;
@@ -62,9 +62,14 @@ function printTried(account: Account, tried: readonly RegionProbe[], messages: M
   }
 }
 
-function refused(account: Account, message: string, tried: readonly RegionProbe[]): EngagectlError {
+function refused(
+  account: Account,
+  error: EngagectlError | undefined,
+  tried: readonly RegionProbe[],
+): EngagectlError {
   const home = acceptingRegion(account, tried);
-  return new EngagectlError('E-CREDENTIALS', message, {
+  return new EngagectlError('E-CREDENTIALS', error?.message ?? '', {
+    ...error?.details,
     why: home
       ? `account ${account.accountId} belongs to the region at ${home.baseUrl}`
       : 'the service does not know this account and passcode in this region',

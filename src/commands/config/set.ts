@@ -11,6 +11,7 @@ import {
 } from '../../config/credentials.js';
 import { configPath, readConfig, updateConfig } from '../../config/config-file.js';
 import { EngagectlError } from '../../errors.js';
+import { maskError } from '../../ui/mask.js';
 import { printAnswer, messagePrinter } from '../../ui/messages.js';
 import { jsonAnswer } from '../../ui/sanitize.js';
 import { text as wholeText } from 'node:stream/consumers';
@@ -247,7 +248,7 @@ async function checkSavedAccount(
     const what = status === 'refused' ? 'does not fit' : 'could not be tried';
     return {
       status,
-      message: `account ${accountId} ${what}: ${error?.message ?? ''}; ${withProgramName(advice(profile, region), runtime.program)}`,
+      message: `account ${accountId} ${what}: ${maskError(error, settings)?.message ?? ''}; ${withProgramName(advice(profile, region), runtime.program)}`,
     };
   } catch (error) {
     if (!(error instanceof EngagectlError) || runtime.signal.aborted) throw error;

@@ -248,7 +248,7 @@ async function checkAccountOnce(
   if (!error) return { message: `${request}: accepted (${milliseconds} ms)`, date };
   if (status !== 'refused') throw error;
   throw new EngagectlError('E-CREDENTIALS', error.message, {
-    why: error.details.why,
+    ...error.details,
     fix: 'engagectl config check tries the other regions, and says what to type',
   });
 }

@@ -135,7 +135,7 @@ async function reportEnd<Result extends AnyResult>(
   if (rejectSummary) showRejects(rejectSummary, messages, { settings, runtime });
   const { error: found, stopped, unfinished, run, done: _, accountId: _id, ...figures } = result;
   const refined = found && (command.refineError?.(found, context) ?? found);
-  if (stopped && refined !== stopped) messages.warn(stopped.message);
+  if (stopped && refined !== stopped) messages.warn(stopped.message, {}, stopped.details);
   const summary = {
     command: name,
     ...(rehearsal && { rehearsal }),

@@ -196,7 +196,7 @@ async function perform(
     option: context.words.option,
     waits,
     verbose: (line) => messages.verbose(line),
-    warn: (text) => messages.warn(text),
+    warn: (text, quoted) => messages.warn(text, {}, quoted),
     state,
     limiter: context.ports?.limiter?.() ?? new AimdLimiter(slots),
     scanners: [],

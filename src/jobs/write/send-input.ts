@@ -128,7 +128,7 @@ function printedRemarks(writing: WriteContext) {
   const remarks = writing.kind.remarks?.(writing.rehearsal === 'check');
   const print = (warnings: readonly InputWarning[] = []): void => {
     const { messages } = writing.context;
-    for (const { text, personal } of warnings) messages.warn(text, {}, personal);
+    for (const { text, personal } of warnings) messages.warn(text, {}, { personal });
   };
   return {
     look(block: RecordBlock): RecordBlock {
