@@ -44,16 +44,31 @@ function distance(one: string, other: string): number {
   return row.at(-1)!;
 }
 
-/** Describes the errors of JSON written by people, one per issue; `known` are the names of its members. */
-export const describeSchemaIssues = ({ issues }: ZodError, known: readonly string[]): string =>
+/**
+ * Describes the errors of JSON written by people, one per issue; `known` are the names of its members. With `names`,
+ * which describes the names that its maps may have, the file has secrets: a name that resembles no known one is not
+ * shown, because it may be one.
+ */
+export const describeSchemaIssues = (
+  { issues }: ZodError,
+  known: readonly string[],
+  names?: string,
+): string =>
   issues
     .flatMap((issue) => {
-      const at = issue.path.map((name) => String(name)).join('.');
+      const isName = names !== undefined && issue.code === 'invalid_key';
+      const at = issue.path
+        .slice(0, isName ? -1 : undefined)
+        .map(String)
+        .join('.');
+      if (isName) return `${at} has a name that is not of ${names}`;
       if (issue.code !== 'unrecognized_keys') return `${at} ${inWords(issue.message)}`.trim();
       const has = at === '' ? '' : `${at} has an `;
       return issue.keys.map((key) => {
         const others = known.filter((name) => name !== key); // a member of another object
-        return `${has}unknown member "${key}"${didYouMean(key, others)}`;
+        const meant = didYouMean(key, others);
+        const isShown = names === undefined || meant !== '' || known.includes(key);
+        return `${has}unknown member${isShown ? ` "${key}"${meant}` : ', whose name is not shown'}`;
       });
     })
     .join('; ');

@@ -13,6 +13,7 @@ import { configDirectory, type DirectoryRuntime } from './directories.js';
 import { describeSchemaIssues } from '../did-you-mean.js';
 import { shellPath } from '../wording.js';
 import { constants } from 'node:fs';
+import { nameCharacters } from './validation.js';
 import type { Runtime } from '../runtime.js';
 import type { Config } from './schema.js';
 
@@ -78,7 +79,7 @@ async function parser(file: string): Promise<(text: string) => Config> {
   return (text) => {
     const parsed = configSchema.safeParse(parseJson(text, file));
     if (parsed.success) return parsed.data;
-    throw configFileError(file, describeSchemaIssues(parsed.error, configMembers));
+    throw configFileError(file, describeSchemaIssues(parsed.error, configMembers, nameCharacters));
   };
 }
 

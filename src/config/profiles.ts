@@ -2,7 +2,7 @@ import { EngagectlError } from '../errors.js';
 import { didYouMean } from '../did-you-mean.js';
 import { quoteForShell } from '../wording.js';
 import { readConfig } from './config-file.js';
-import { namePattern } from './validation.js';
+import { nameCharacters, namePattern, redactBaseUrl } from './validation.js';
 import type { Config, SavedProfile, SavedRegion } from './schema.js';
 import type { DirectoryRuntime } from './directories.js';
 
@@ -189,7 +189,10 @@ const withProfile = (config: Config, name: string, profile: SavedProfile): Confi
   profiles: { ...config.profiles, [name]: profile },
 });
 
-/** Returns what `config list` prints: everything except passcodes and passcode commands. */
+/** Returns what may be shown of a saved base URL, which may have been written by hand. */
+export const shownBaseUrl = (baseUrl: string): string => redactBaseUrl(baseUrl) ?? maskedPasscode;
+
+/** Returns what `config list` prints: everything except passcodes, passcode commands and secrets in URLs. */
 export function listSaved(config: Config) {
   return Object.entries(config.profiles).flatMap(
     ([profile, { region: chosen, production, regions }]) =>
@@ -199,7 +202,7 @@ export function listSaved(config: Config) {
         current:
           profile === currentProfile(config) &&
           (chosen === region || (chosen === undefined && Object.keys(regions).length === 1)),
-        baseUrl,
+        baseUrl: shownBaseUrl(baseUrl),
         accountId,
         passcode: maskedPasscode,
         production: production === true,
@@ -223,7 +226,7 @@ function checkName(what: 'profile' | 'region', name: string): void {
     });
   if (namePattern.test(name)) return;
   throw new EngagectlError('E-CONFIG', `"${name}" cannot be the name of a ${what}`, {
-    why: 'a name is 1 to 64 of A-Z a-z 0-9 _ and -',
+    why: `a name is ${nameCharacters}`,
     fix: 'choose another name',
   });
 }

@@ -3,6 +3,7 @@ import { EngagectlError } from '../errors.js';
 
 /** Names of config profiles and regions. `__proto__` would vanish as a key of an object. */
 export const namePattern = /^(?!__proto__$)[A-Za-z0-9_-]{1,64}$/;
+export const nameCharacters = '1 to 64 of A-Z a-z 0-9 _ and -';
 
 /**
  * Returns the origin of a base URL: https, or http to loopback. Checked after URL parsing, so that
@@ -12,15 +13,20 @@ export const namePattern = /^(?!__proto__$)[A-Za-z0-9_-]{1,64}$/;
 export function validateBaseUrl(text: string, source: string): string {
   const problem = problemOf(text);
   if (problem === undefined) return new URL(text).origin;
-  // The parts before @, and after ? and #, may be secret.
-  const redacted = text.includes('@')
-    ? 'the base URL'
-    : `base URL "${text.replace(/[?#][^]*/, (rest) => `${rest[0]}…`)}"`;
-  throw new EngagectlError('E-BASE-URL', `${redacted} (${source}) cannot be used`, {
+  const redacted = redactBaseUrl(text);
+  const what = redacted === undefined ? 'the base URL' : `base URL "${redacted}"`;
+  throw new EngagectlError('E-BASE-URL', `${what} (${source}) cannot be used`, {
     why: problem,
     fix: 'give the address of the region, like https://eu1.api.example.com',
   });
 }
+
+/**
+ * Returns what may be shown of a base URL that is not validated: the parts before `@`, and after `?` and `#`, may be
+ * secret. Undefined for one with `@`, of which nobody knows where a password ends.
+ */
+export const redactBaseUrl = (text: string): string | undefined =>
+  text.includes('@') ? undefined : text.replace(/[?#][^]*/, (rest) => `${rest[0]}…`);
 
 function problemOf(text: string): string | undefined {
   if (!/^https?:\/\/[^/]/i.test(text)) return 'it must begin with https:// and a host';

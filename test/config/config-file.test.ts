@@ -169,7 +169,7 @@ describe('reading', () => {
       'profiles.default.production has to be boolean, not string',
       'profiles.default.regions.eu1.baseUrl has to be string, not number',
       'profiles.default.regions.eu1.accountId is missing',
-      'profiles.default.regions.eu1 has an unknown member "passwort"',
+      'profiles.default.regions.eu1 has an unknown member, whose name is not shown',
       'profiles.default has an unknown member "accountId";',
       'profiles.default.regions.eu1 needs a passcode or a passcode_command, and not both',
     ]) {

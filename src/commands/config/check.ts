@@ -4,7 +4,7 @@ import { printAnswer, messagePrinter, type Messages } from '../../ui/messages.js
 import { jsonAnswer } from '../../ui/sanitize.js';
 import { checkAccess } from '../shared/connect.js';
 import { validateBaseUrl } from '../../config/validation.js';
-import { ownEntry } from '../../config/profiles.js';
+import { ownEntry, shownBaseUrl } from '../../config/profiles.js';
 import { readConfig } from '../../config/config-file.js';
 import { defaultHeaderPrefix } from '../../contract/endpoints.js';
 import { quoteForShell } from '../../wording.js';
@@ -142,7 +142,7 @@ async function probeRegions(
     const ownAnswer = await ask(own);
     const isSame = own?.accountId === account.accountId && own.passcode === account.passcode;
     const answer = isSame ? ownAnswer : await ask(there);
-    tried.push({ region: name, baseUrl, accountId, ownAnswer, answer });
+    tried.push({ region: name, baseUrl: shownBaseUrl(baseUrl), accountId, ownAnswer, answer });
   }
   return tried;
 }

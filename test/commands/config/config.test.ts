@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { readdirSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { PassThrough } from 'node:stream';
 import { promisify } from 'node:util';
@@ -426,6 +426,52 @@ describe('D no secret is printed', () => {
       }
     }
     for (const name of readdirSync(world.configDir)) expect(name).toBe('config.json');
+  });
+
+  test.each([
+    'https://user:Seed3d@eu1.example',
+    'https://Seed3d@eu1.example',
+    'user:Seed3d@eu1.example',
+    'https://eu1.example?passcode=Seed3d',
+    'https://eu1.example/?mail=a@Seed3d',
+    'https://eu1.example/#Seed3d',
+  ])('in a base URL that was written by hand: %s', async (baseUrl) => {
+    const service = await startService({ accountId: 'ACC-1', passcode: 'right' });
+    onTestFinished(() => service.close());
+    const account = { accountId: 'ACC-1', passcode: 'wrong' };
+    const regions = { eu1: { ...account, baseUrl: service.url }, us1: { ...account, baseUrl } };
+    mkdirSync(world.configDir, { mode: 0o700 });
+    writeFileSync(savedFile(), JSON.stringify({ profiles: { default: { regions } } }), {
+      mode: 0o600,
+    });
+    for (const [words, expected] of [
+      ['config list', 0],
+      ['config show --region us1', 2],
+      ['config check --region eu1', 4],
+      ['doctor --region us1', 2],
+    ] as const) {
+      for (const more of [[], ['--json']]) {
+        const { code, stdout, stderr } = await world.run([...words.split(' '), ...more]);
+        expect(code, stderr).toBe(expected);
+        expect(stdout + stderr).not.toContain('Seed3d');
+        if (words === 'config list') expect(stdout).toContain(service.url);
+      }
+    }
+  });
+
+  test('in the name of a member that was written by hand', async () => {
+    const regions = { eu1: { Seed3d: 'passcode', passcod: 'x' } };
+    const wrong = { Seed3d: 1, profiles: { default: { regions, Seed3d: 1 }, 'Seed3d!': {} } };
+    mkdirSync(world.configDir, { mode: 0o700 });
+    writeFileSync(savedFile(), JSON.stringify(wrong), { mode: 0o600 });
+    for (const words of [['config', 'list'], ['doctor'], ['config', 'show', '--json']]) {
+      const { code, stdout, stderr } = await world.run(words);
+      expect(code, stderr).toBe(2);
+      expect(stdout + stderr).not.toContain('Seed3d');
+      expect(stderr).toContain('profiles.default has an unknown member');
+      expect(stderr).toContain('profiles has a name that is not of 1 to 64 of A-Z a-z 0-9 _ and -');
+      expect(stderr).toMatch(/"?passcod\\?"; did you mean \\?"passcode/);
+    }
   });
 
   test('in the arguments of the process', async () => {
