@@ -1,5 +1,6 @@
 import { inputFormatNames } from '../contract/file-formats.js';
 import { limits } from '../contract/limits.js';
+import { didYouMean } from '../did-you-mean.js';
 import { EngagectlError } from '../errors.js';
 import type { OutputFormat } from '../output/formats.js';
 import type { ReadingOptions } from '../input/input-format.js';
@@ -280,7 +281,31 @@ const wholeNumber = (least: number): Accepted => ({
   accepts: (value) => Number.isInteger(value) && Number(value) >= least,
 });
 
-const acceptedOptions: Readonly<Record<string, Accepted>> = {
+const flag: Accepted = {
+  wanted: 'true or false',
+  accepts: (value) => typeof value === 'boolean',
+};
+const milliseconds: Accepted = {
+  wanted: 'a number of milliseconds',
+  accepts: (value) => typeof value === 'number' && value >= 0,
+};
+const object: Accepted = {
+  wanted: 'an object',
+  accepts: (value) => typeof value === 'object' && value !== null,
+};
+
+/** All options of the library: those of a write are also passed to `verify`. */
+type LibraryOption =
+  | keyof UploadOptions
+  | keyof SubscribeOptions
+  | keyof ProfileExportOptions
+  | keyof EventExportOptions
+  | keyof DayFileOptions
+  | keyof LookUpOptions
+  | keyof VerifyOptions
+  | keyof JobOptions;
+
+const acceptedOptions: Readonly<Record<LibraryOption, Accepted>> = {
   batchSize: wholeNumber(1),
   chunkSize: wholeNumber(1),
   chunkBytes: wholeNumber(1),
@@ -290,6 +315,12 @@ const acceptedOptions: Readonly<Record<string, Accepted>> = {
   limit: wholeNumber(0),
   refresh: wholeNumber(0),
   minRecords: wholeNumber(0),
+  skipLines: wholeNumber(0),
+  seed: { wanted: 'a number', accepts: (value) => typeof value === 'number' },
+  waitLock: milliseconds,
+  within: milliseconds,
+  pollInterval: milliseconds,
+  pendingTimeout: milliseconds,
   map: texts,
   types: texts,
   drop: texts,
@@ -298,6 +329,10 @@ const acceptedOptions: Readonly<Record<string, Accepted>> = {
   lowercase: texts,
   columns: texts,
   nullValues: texts,
+  event: {
+    wanted: 'a text or a list of texts',
+    accepts: (value) => isText(value) || texts.accepts(value),
+  },
   identity: text,
   objectId: text,
   mapping: text,
@@ -307,27 +342,71 @@ const acceptedOptions: Readonly<Record<string, Accepted>> = {
   stream: text,
   runName: text,
   column: text,
+  by: text,
+  type: text,
+  status: text,
+  from: text,
+  to: text,
+  format: text,
+  delimiter: text,
+  quote: text,
+  escape: text,
+  comment: text,
+  records: text,
+  encoding: text,
   inputFormat: oneOf(inputFormatNames),
   order: oneOf(optionWords.order),
   empty: oneOf(optionWords.empty),
   ts: oneOf(optionWords.ts),
   csvFormulas: oneOf(optionWords.csvFormulas),
+  rehearsal: oneOf(['check', 'dryRun']),
   maxRejects: { wanted: '{ records: n } or { percent: n }', accepts: isRejectLimit },
+  shard: object,
+  subscriptions: object,
+  signal: { wanted: 'an AbortSignal', accepts: (value) => typeof value === 'object' },
+  recoverQuotes: flag,
+  trim: flag,
+  retryUnknown: flag,
+  resume: flag,
+  final: flag,
+  fresh: flag,
+  again: flag,
+  changed: flag,
+  full: flag,
+  failOnWarnings: flag,
+  app: flag,
+  eventSummaries: flag,
+  profileProperties: flag,
+  split: flag,
+  withEventName: flag,
+  bom: flag,
+  overwrite: flag,
+  missing: flag,
+  reachability: flag,
+  all: flag,
+  settle: flag,
 };
 
 /**
- * Throws E-USAGE for what a caller of the library without types may pass: options that would be ignored, and numbers
- * with which a job would never end, or would end at once as if there were nothing to do.
+ * Throws E-USAGE for what a caller of the library without types may pass: options that would be ignored, because no job
+ * has them, and numbers with which a job would never end, or would end at once as if there were nothing to do.
  */
 export function refuseWrongOptions(options: unknown, { autoConcurrency = false } = {}): void {
   if (!isPlain(options)) throw wrongOption('the options must be a plain object', options);
-  for (const [name, { wanted, accepts }] of Object.entries(acceptedOptions)) {
-    const value = Reflect.get(options, name) as unknown;
-    if (value === undefined || accepts(value)) continue;
+  for (const [name, value] of Object.entries(options) as [string, unknown][]) {
+    if (value === undefined) continue;
+    if (!isOption(name)) {
+      const meant = didYouMean(name, Object.keys(acceptedOptions));
+      throw new EngagectlError('E-USAGE', `${name} is not an option of the library${meant}`);
+    }
+    const { wanted, accepts } = acceptedOptions[name];
+    if (accepts(value)) continue;
     if (autoConcurrency && name === 'concurrency' && value === 'auto') continue;
     throw wrongOption(`${name} must be ${wanted}`, value);
   }
 }
+
+const isOption = (name: string): name is LibraryOption => Object.hasOwn(acceptedOptions, name);
 
 function isRejectLimit(limit: unknown): boolean {
   const [[name, value] = [], ...others] = Object.entries(Object(limit) as object);

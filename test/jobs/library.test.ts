@@ -436,6 +436,15 @@ it.each([
   [{ maxRejects: 5 }, 'maxRejects must be { records: n } or { percent: n }, found 5'],
   [{ maxRejects: { records: Number.NaN } }, 'maxRejects must be'],
   [{ maxRejects: { records: 5, percent: 1 } }, 'maxRejects must be'],
+  [{ again: 'no' }, 'again must be true or false, found "no"'],
+  [{ resume: 0 }, 'resume must be true or false, found 0'],
+  [{ delimiter: 5 }, 'delimiter must be a text, found 5'],
+  [{ skipLines: -1 }, 'skipLines must be a whole number, at least 0, found -1'],
+  [{ waitLock: '5s' }, 'waitLock must be a number of milliseconds, found "5s"'],
+  [{ shard: '1/2' }, 'shard must be an object, found "1/2"'],
+  [{ unknownOption: 1 }, 'unknownOption is not an option of the library'],
+  [{ constructor: true }, 'constructor is not an option of the library'],
+  [{ chunksize: 5 }, 'chunksize is not an option of the library; did you mean "chunkSize"?'],
 ])('sends nothing with the options %j', async (wrong, message) => {
   const options = wrong as object;
   const before = service.requests().length;
@@ -444,6 +453,36 @@ it.each([
   await expect(account.upload(users, options).result).rejects.toMatchObject(refused);
   await expect(account.verify(users, options).result).rejects.toMatchObject(refused);
   expect(service.requests().slice(before)).toEqual([]);
+});
+
+it('refuses unknown options of reads, too', async () => {
+  const before = service.requests().length;
+  const wrong: object = { unknownOption: 1 };
+  const refused = { id: 'E-USAGE', message: 'unknownOption is not an option of the library' };
+  const range = { from: '2025-11-01', to: '2025-11-02' };
+  const query = { event: 'Charged', ...range, ...wrong };
+  await expect(all(account.exportEvents(query))).rejects.toMatchObject(refused);
+  await expect(all(account.exportProfiles(query))).rejects.toMatchObject(refused);
+  const exported = account.exportEvents({ event: 'Charged', ...range });
+  const written = exported.toFile(inFolder('unknown.ndjson'), wrong);
+  await expect(written.result).rejects.toMatchObject(refused);
+  await expect(account.getProfile({ identity: 'a' }, wrong)).rejects.toMatchObject(refused);
+  await expect(all(account.getProfiles([{ identity: 'a' }], wrong))).rejects.toMatchObject(refused);
+  const ofSubscribe = account.verify([{ value: 'a@example.test' }], { subscriptions: wrong });
+  await expect(ofSubscribe.result).rejects.toMatchObject(refused);
+  expect(service.requests().slice(before)).toEqual([]);
+});
+
+it('accepts options that are undefined, and those of other jobs', async () => {
+  const options: object = {
+    again: undefined,
+    unknownOption: undefined,
+    sample: 5,
+    signal: undefined,
+  };
+  const users = [{ identity: 'user-of-undefined' }];
+  const result = await account.upload(users, options).result;
+  expect(result).toMatchObject({ accepted: 1, error: undefined });
 });
 
 it.each([{ concurrency: 0 }, { sample: Number.NaN }, { limit: Number.NaN }])(

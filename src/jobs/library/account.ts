@@ -98,8 +98,8 @@ function startWrite<Options extends WriteOptions>(
   const { files, stream, format } = openSource(source);
   const context = library.of(options.signal, stream);
   const work = startRun(context, async (started) => {
-    refuseWrongOptions(options, { autoConcurrency: true });
     refuseUnknownRehearsal(options);
+    refuseWrongOptions(options, { autoConcurrency: true });
     if (options.resume) library.needRuns();
     const job = await load();
     return job(
@@ -151,6 +151,7 @@ function startVerify(
   };
   const work = startRun(context, async (started) => {
     refuseWrongOptions(options);
+    if (options.subscriptions) refuseWrongOptions(options.subscriptions);
     const { verify } = await import('../verify/verify.js');
     const request = { ...(format && { inputFormat: format }), ...options, files };
     return verify({ ...request, into: () => Promise.resolve(sink) }, context, { started });
@@ -174,7 +175,6 @@ function createExport(
   const { signal } = query;
   const job: ExportJob = async (request, ...more) => {
     refuseWrongOptions(query);
-    refuseWrongOptions(request);
     return run(request, ...more);
   };
   const texts = () =>
@@ -199,6 +199,7 @@ function createExport(
       const context = library.of(signal);
       return startRun(context, async (started) => {
         refuseNoName(output);
+        refuseWrongOptions(options);
         if (options.resume) library.needRuns();
         return job({ ...options, output: output === '-' ? './-' : output }, context, { started });
       });
