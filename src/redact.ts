@@ -210,12 +210,15 @@ export const withoutUrlSecrets = (text: string): string =>
       secretName.test(name) ? `${before}${name}=${redacted}` : whole,
     );
 
-/** Removes users and passwords. What follows the last `@` is not searched: a million slashes would take hours. */
+/**
+ * Removes users and passwords. What follows the last `@` is not searched: a million slashes would take hours. An `@` behind a
+ * `?` or `#` is in a password, or in a query that ends with a secret: nothing of such a URL is kept.
+ */
 function withoutUser(urls: string): string {
   const end = urls.lastIndexOf('@') + 1;
-  return (
-    urls.slice(0, end).replaceAll(/\/\/[^@]*@(?:[^/@]*@)*/g, `//${redacted}@`) + urls.slice(end)
-  );
+  const before = urls.slice(0, end);
+  if (/[?#]/.test(before)) return `//${redacted}`;
+  return before.replaceAll(/\/\/[^@]*@(?:[^/@]*@)*/g, `//${redacted}@`) + urls.slice(end);
 }
 
 /**

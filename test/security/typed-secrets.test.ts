@@ -51,6 +51,12 @@ const places: Readonly<Record<string, Typed>> = {
   },
   'user info of a base URL': { argv: ['doctor', '--base-url', `https://user:${inUrl}@a.example`] },
   'the query of a base URL': { argv: ['doctor', '--base-url', `https://a.example/?key=${inUrl}`] },
+  'a query that looks like user info': {
+    argv: ['doctor', '--base-url', `https://a.example/?key=x@${secret}`],
+  },
+  'a password with a hash mark': {
+    argv: ['fleet', 'status', '--queue', `redis://user:x#${secret}@127.0.0.1:1`],
+  },
   'the fragment of a base URL': { argv: ['doctor', '--base-url', `https://a.example/#${inUrl}`] },
   ENGAGECTL_BASE_URL: {
     argv: upload,
