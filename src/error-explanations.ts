@@ -347,8 +347,8 @@ export const errorExplanations = {
   },
   'E-LEDGER': {
     means:
-      'the sent-files ledger or the event memory is damaged or was written by a newer version, so duplicates cannot be detected; records that are not idempotent were not sent',
-    causes: ['a failing disk', 'the file was edited', 'a newer version of engagectl wrote it'],
+      'the sent-files ledger or the event memory is damaged or was written by another version, so duplicates cannot be detected; records that are not idempotent were not sent',
+    causes: ['a failing disk', 'the file was edited', 'another version of engagectl wrote it'],
     next: [
       'restore the file or directory that the error names, or move it away (then earlier runs are unknown)',
       'if it is the ledger: rerun the same command with --again to send the records anyway',

@@ -69,7 +69,7 @@ export {
   unescapedEnd,
 } from './json-parser';
 export { hasHalf } from './json-tokens';
-export { fingerprintEvents, hashKey, hashRecords, hashText, setSeed } from './record-hash';
+export { fingerprintEvents, hashKey, hashPage, hashRecords, setSecret } from './record-hash';
 export { setShards, shardOf, shardsOfCells, shardsOfLines } from './shard-finder';
 export {
   beginPage,

@@ -22,6 +22,7 @@ import {
 } from './fleet-run.js';
 import { SignedRun, type FleetKey } from './signature.js';
 import type { EventPart } from '../jobs/write/upload.js';
+import { isSecret, newSecret, type HashSecret } from '../text/record-hash.js';
 import type { Runtime } from '../runtime.js';
 
 /** A run whose events were compared with those of all runs before it. */
@@ -47,28 +48,28 @@ export class EventRegister {
   readonly folder: string;
 
   readonly #key: FleetKey;
-  #seed: readonly [number, number] | undefined;
+  #secret: HashSecret | undefined;
 
   constructor({ run: { workDir, accountId, host }, key }: Pick<SignedRun, 'run' | 'key'>) {
     this.#key = key;
     this.folder = path.join(workDir, 'events', fingerprint([accountId, host]).slice(0, 12));
   }
 
-  /** Returns the seed of the fingerprints; the first submission chooses it. Throws an error of the file system. */
-  seed(random: () => number): readonly [low: number, high: number] {
-    const file = this.#seedFile;
+  /** Returns the secret of the fingerprints; the first submission makes it. Throws E-FILE-READ or an error of the file system. */
+  secret(token: () => string): HashSecret {
+    const file = this.#secretFile;
     if (!existsSync(file)) {
+      this.runs(); // throws if there are any: what they sent cannot be known without their secret
       makePrivateFolder(this.folder);
-      const number = () => Math.floor(random() * 2 ** 32);
-      this.#add(file, { seed: [number(), number()] });
+      this.#add(file, { secret: newSecret(token()) });
     }
-    return this.#readSeed();
+    return this.#readSecret();
   }
 
-  #readSeed(): readonly [low: number, high: number] {
-    const file = this.#seedFile;
-    const { seed } = readOwn(file, restoreRegister) as { seed?: readonly [number, number] };
-    if (Array.isArray(seed) && seed.length === 2 && seed.every(Number.isInteger)) return seed;
+  #readSecret(): HashSecret {
+    const file = this.#secretFile;
+    const { secret } = readOwn(file, restoreRegister) as { secret?: unknown };
+    if (isSecret(secret)) return secret;
     throw damagedRegister(file);
   }
 
@@ -91,8 +92,8 @@ export class EventRegister {
     return this.#add(this.#file(number), { ...entry, signature });
   }
 
-  get #seedFile(): string {
-    return path.join(this.folder, 'seed.json');
+  get #secretFile(): string {
+    return path.join(this.folder, 'secret.json');
   }
 
   #file(number: number): string {
@@ -109,10 +110,10 @@ export class EventRegister {
     return { ...run, isSigned };
   }
 
-  /** The signature covers the seed: with another one, other events would have the fingerprints of the archive. */
+  /** The signature covers the secret: with another one, other events would have the fingerprints of the archive. */
   #signed(number: number, entry: object): object {
-    this.#seed ??= this.#readSeed();
-    return { number, entry, seed: this.#seed };
+    this.#secret ??= this.#readSecret();
+    return { number, entry, secret: this.#secret };
   }
 
   /** Returns the E-UNTRUSTED error for a run without a valid signature that sends some of the events. */
@@ -161,12 +162,12 @@ const damagedRegister = (file: string): EngagectlError =>
 
 interface EventComparison {
   /** Yields the events of the input. Called twice if other runs send some of them. */
-  readonly read: (seed: readonly [low: number, high: number]) => AsyncIterable<EventPart>;
+  readonly read: (secret: HashSecret) => AsyncIterable<EventPart>;
   /** Send all events, also those that other runs send. */
   readonly again: boolean;
   /** Leave out the events that other runs send, instead of refusing the input. */
   readonly resume: boolean;
-  readonly runtime: Pick<Runtime, 'now' | 'random'>;
+  readonly runtime: Pick<Runtime, 'now' | 'token'>;
 }
 
 /**
@@ -308,8 +309,8 @@ export class SubmittedEvents {
     makePrivateFolder(this.#scratch);
     const sorter = new EventSorter(this.#scratch);
     try {
-      const seed = this.#register.seed(this.#options.runtime.random);
-      for await (const { fingerprints, ordinals, hasOthers } of this.#options.read(seed)) {
+      const secret = this.#register.secret(this.#options.runtime.token);
+      for await (const { fingerprints, ordinals, hasOthers } of this.#options.read(secret)) {
         this.hasOthers ||= hasOthers;
         this.#count += ordinals.length;
         if (ordinals.length > 0) sorter.add(fingerprints);
@@ -361,8 +362,8 @@ export class SubmittedEvents {
     let bits = new Uint8Array(1024);
     let left = this.known;
     try {
-      const seed = this.#register.seed(this.#options.runtime.random);
-      for await (const { fingerprints, ordinals } of this.#options.read(seed)) {
+      const secret = this.#register.secret(this.#options.runtime.token);
+      for await (const { fingerprints, ordinals } of this.#options.read(secret)) {
         for (const [index, ordinal] of ordinals.entries()) {
           const found = matched.find(fingerprints[2 * index]!, fingerprints[2 * index + 1]!);
           for (const { entry, copies } of found) {

@@ -32,7 +32,7 @@ interface Program {
   beginPage(): void;
   emptyLists(): void;
   scanPage(end: number): number;
-  readonly hashText: (start: number, end: number) => bigint;
+  readonly hashPage: (start: number, end: number) => bigint;
 }
 
 /** Results of `scanPage`. */
@@ -120,8 +120,8 @@ export class PageScanner {
   }
 
   #hash(start: number, end: number): bigint {
-    const { page, hashText } = this.#program;
-    return hashText(page.value + start, page.value + end);
+    const { page, hashPage } = this.#program;
+    return hashPage(page.value + start, page.value + end);
   }
 
   /** Copies the lists out of the program's memory. */

@@ -1,9 +1,10 @@
+import { createHash } from 'node:crypto';
 import { instantiateTextProgram, reserve, type WasmMemory } from '../wasm.js';
 
 /** Exports of `wasm/record-hash.ts`. */
 interface HashProgram {
   readonly memory: WasmMemory;
-  setSeed(low: number, high: number): void;
+  setSecret(low0: number, high0: number, low1: number, high1: number): void;
   hashRecords(count: number, bounds: number, kinds: number, text: number, out: number): void;
   hashKey(start: number, end: number, space: number, out: number): void;
   fingerprintEvents(
@@ -15,6 +16,19 @@ interface HashProgram {
     ignoresTime: boolean,
   ): void;
 }
+
+/** Secret of keyed hashes: whoever writes records must not know it. Stored beside the hashes. */
+export type HashSecret = readonly [number, number, number, number];
+
+/** Makes a secret of an unguessable text. */
+export function newSecret(token: string): HashSecret {
+  const digest = createHash('sha256').update(token).digest();
+  return [0, 4, 8, 12].map((at) => digest.readUInt32LE(at)) as unknown as HashSecret;
+}
+
+/** Whether what was read from a file is a secret. */
+export const isSecret = (value: unknown): value is HashSecret =>
+  Array.isArray(value) && value.length === 4 && value.every(Number.isInteger);
 
 /** Kind of a record, which determines how its key is found. */
 export const recordKinds = { profile: 0, event: 1, subscription: 2 } as const;
@@ -35,12 +49,12 @@ export const hashWords = 4;
 
 const slack = 64;
 
-/** Hashes records and keys by XXH64; see `wasm/record-hash.ts`. */
+/** Hashes records and keys by SipHash-1-3; see `wasm/record-hash.ts`. */
 export class RecordHasher {
   readonly #program = instantiateTextProgram() as HashProgram;
 
-  constructor(seed: readonly [low: number, high: number]) {
-    this.#program.setSeed(...seed);
+  constructor(secret: HashSecret) {
+    this.#program.setSecret(...secret);
   }
 
   /**
@@ -94,11 +108,8 @@ export class EventFingerprints {
   readonly #ignoresTime: boolean;
 
   /** `ignoresTime`: the times of events are the time of the upload, so the member `ts` does not count. */
-  constructor(
-    seed: readonly [low: number, high: number],
-    { ignoresTime }: { readonly ignoresTime: boolean },
-  ) {
-    this.#program.setSeed(...seed);
+  constructor(secret: HashSecret, { ignoresTime }: { readonly ignoresTime: boolean }) {
+    this.#program.setSecret(...secret);
     this.#ignoresTime = ignoresTime;
   }
 

@@ -50,7 +50,7 @@ it.runIf(isLinux)('syncs a baseline before renaming it, then syncs the rename', 
   const world = makeWorld();
   const calls = watchDisk();
   const writer = new BaselineWriter(world.path('base'));
-  writer.finish({ seed: [1, 2], owner: [3, 4] });
+  writer.finish({ secret: [1, 2, 3, 4], owner: [3, 4] });
   writer.close();
   expect(calls).toEqual([
     expect.stringMatching(/^sync \.engagectl-\w+\.tmp$/),

@@ -33,7 +33,7 @@ function opened(): readonly BaselineLookup[] {
   const writer = new BaselineWriter(file);
   const words = joined(entries);
   for (let at = 0; at < words.length; at += entryWords) writer.add(words, at);
-  writer.finish({ seed: [1, 2], owner: [3, 4] });
+  writer.finish({ secret: [1, 2, 3, 4], owner: [3, 4] });
   writer.close();
   const table = new BaselineTable(entries.length);
   const read = new BaselineFile(file);

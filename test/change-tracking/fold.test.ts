@@ -16,7 +16,7 @@ import { makeWorld } from '../support/test-environment.js';
 /** An entry: the halves of its key, the high one first, and its record; 0 is a doubt. */
 type Entry = readonly [high: number, low: number, record: number];
 
-const about = { seed: [1, 2], owner: [3, 4] } as const;
+const about = { secret: [1, 2, 3, 4], owner: [3, 4] } as const;
 
 function wordsOf(entries: readonly Entry[]): Int32Array {
   return Int32Array.from(
@@ -86,7 +86,7 @@ it('compact keeps the last entry of each key, but no doubt of a key that was nev
       const folded = new BaselineFile(path);
       const { head } = folded;
       folded.close();
-      expect([head.seed, head.owner, head.count]).toEqual([[1, 2], [3, 4], oracle.size]);
+      expect([head.secret, head.owner, head.count]).toEqual([[1, 2, 3, 4], [3, 4], oracle.size]);
     }),
     { numRuns: 60 },
   );
@@ -158,7 +158,7 @@ it('identifies its format and version by its first bytes', () => {
   baseOf(world.path('base'), [[1, 2, 3]]).close();
   const bytes = readFileSync(world.path('base'));
   expect(bytes.length).toBe(headBytes + 16);
-  expect([bytes.readUInt32LE(0), bytes.readUInt32LE(4)]).toEqual([0x454d_4531, 1]);
+  expect([bytes.readUInt32LE(0), bytes.readUInt32LE(4)]).toEqual([0x454d_4531, 2]);
   logOf(world.path('log'), [[[1, 2, 3]]]);
   expect(readFileSync(world.path('log')).readUInt32LE(0)).toBe(0x4d45_4231);
   expect(bytesOf(wordsOf([[1, 2, 3]]))).toEqual(bytes.subarray(headBytes));

@@ -347,7 +347,7 @@ describe.skipIf(stores[0]?.name !== 'Redis')('with a Redis', () => {
       [entry, { ...whole, otherFiles: undefined }],
       [entry, { ...whole, file: 5 }],
       [path.join(register, '9007199254740992.json'), whole],
-      [path.join(register, 'seed.json'), { seed: 'ab' }],
+      [path.join(register, 'secret.json'), { secret: 'ab' }],
     ];
     for (const [file, content] of damages) {
       const before = existsSync(file) ? readFileSync(file) : undefined;
@@ -363,6 +363,26 @@ describe.skipIf(stores[0]?.name !== 'Redis')('with a Redis', () => {
     writeFileSync(path.join(register, '999999999.json'), JSON.stringify(whole));
     const { stdout } = await submit('b.ndjson', '--resume');
     expect(await submit('b.ndjson', '--resume')).toMatchObject({ code: 0, stdout });
+  });
+
+  it('a register without its secret, as of an earlier version, stops the submission', async () => {
+    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+    const { fleet, submit, put } = await fleetAt(service);
+    put('a.ndjson', ndjson([event('A')]));
+    put('b.ndjson', ndjson([event('A'), event('B')]));
+    await submit('a.ndjson');
+    const register = path.join(fleet.workDir, 'events', readdirSync(`${fleet.workDir}/events`)[0]!);
+    const secret = path.join(register, 'secret.json');
+    const whole = readFileSync(secret);
+    rmSync(secret);
+    writeFileSync(path.join(register, 'seed.json'), '{"seed":[1,2]}');
+    for (const flags of [[], ['--resume']]) {
+      const { code, stderr } = await submit('b.ndjson', ...flags);
+      expect([code, stderr]).toEqual([9, expect.stringContaining(`cannot read ${secret}`)]);
+      expect(stderr).toContain('submit to another --work-dir');
+    }
+    writeFileSync(secret, whole);
+    expect(await submit('b.ndjson', '--resume')).toMatchObject({ code: 0 });
   });
 
   it('no event is left out because of a run that somebody without the passcode registered', async () => {
@@ -402,13 +422,13 @@ describe.skipIf(stores[0]?.name !== 'Redis')('with a Redis', () => {
     await store.wipe();
     await store.start();
     expect((await submit('b.ndjson')).stderr).toContain('1 of 2 events of b.ndjson was already');
-    // With another seed, the fingerprints are others.
-    const seed = path.join(register, 'seed.json');
-    const signed = readFileSync(seed);
-    writeFileSync(seed, '{"seed":[1,2]}');
+    // With another secret, the fingerprints are others.
+    const secret = path.join(register, 'secret.json');
+    const signed = readFileSync(secret);
+    writeFileSync(secret, '{"secret":[1,2,3,4]}');
     put('c.ndjson', ndjson([event('C')]));
     expect(await submit('c.ndjson', '--resume')).toMatchObject({ code: 0 });
-    writeFileSync(seed, signed);
+    writeFileSync(secret, signed);
     put('d.ndjson', ndjson([event('C'), event('D')]));
     expect(await submit('d.ndjson', '--resume')).toMatchObject({ code: 0 });
     await drain();

@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
-import { hashWords } from '../../text/record-hash.js';
+import { hashWords, type HashSecret } from '../../text/record-hash.js';
 import { AtomicFile } from '../../files/atomic-write.js';
 
 /**
@@ -11,17 +11,17 @@ export const entryWords = hashWords;
 export const entryBytes = 4 * entryWords;
 
 /** Numbers in the file header. */
-const headWords = 10;
+const headWords = 12;
 export const headBytes = 4 * headWords;
 
 /** File signature. It also differs if the file was written with another byte order. */
 const magic = 0x45_4d_45_31;
-const version = 1;
+const version = 2;
 
 /** Contents of the file header. */
 export interface BaselineHeader {
-  /** Seed of the hashes. */
-  readonly seed: readonly [low: number, high: number];
+  /** Secret of the hashes. */
+  readonly secret: HashSecret;
   /** Digest of account, host, stream and kind. */
   readonly owner: readonly [low: number, high: number];
   readonly count: number;
@@ -29,8 +29,8 @@ export interface BaselineHeader {
   readonly checksum: number;
 }
 
-function encodeHeader({ seed, owner, count, checksum }: BaselineHeader): Buffer {
-  const words = Uint32Array.of(magic, version, ...seed, ...owner, count, checksum, 0, 0);
+function encodeHeader({ secret, owner, count, checksum }: BaselineHeader): Buffer {
+  const words = Uint32Array.of(magic, version, ...secret, ...owner, count, checksum, 0, 0);
   const bytes = Buffer.from(words.buffer);
   words[headWords - 1] = crc32(bytes.subarray(0, headBytes - 4));
   return bytes;
@@ -92,19 +92,21 @@ export const bytesOf = ({ buffer, byteOffset, byteLength }: Int32Array | Uint32A
 
 function readHead(file: number): BaselineHeader {
   const words = new Uint32Array(headWords);
-  if (!readWords(file, words, 0)) throw new CorruptBaseline('it is truncated');
-  if (words[0] !== magic)
+  const isWhole = readWords(file, words, 0);
+  const [signature, is, s0 = 0, s1 = 0, s2 = 0, s3 = 0, owner0 = 0, owner1 = 0, ...rest] = words;
+  // Checked first: another version may have another layout.
+  if (signature === magic && is !== version)
+    throw new CorruptBaseline(`it has version ${is}, and this program supports ${version}`);
+  if (!isWhole) throw new CorruptBaseline('it is truncated');
+  if (signature !== magic)
     throw new CorruptBaseline(
       'it is not a baseline file, or was written on another kind of machine',
     );
-  const [, is, seed0 = 0, seed1 = 0, owner0 = 0, owner1 = 0, count = 0, checksum = 0] = words;
-  // Checked before the checksum: another version may have another layout.
-  if (is !== version)
-    throw new CorruptBaseline(`it has version ${is}, and this program supports ${version}`);
   if (words[headWords - 1] !== crc32(bytesOf(words).subarray(0, headBytes - 4))) {
     throw new CorruptBaseline('its checksum does not match');
   }
-  return { seed: [seed0, seed1], owner: [owner0, owner1], count, checksum };
+  const [count = 0, checksum = 0] = rest;
+  return { secret: [s0, s1, s2, s3], owner: [owner0, owner1], count, checksum };
 }
 
 /** Fills `words` from a position in the file. Returns false if the file is too short. */
@@ -148,7 +150,7 @@ export class BaselineWriter {
   }
 
   /** Syncs the file and renames it into place. */
-  finish(about: Pick<BaselineHeader, 'seed' | 'owner'>): void {
+  finish(about: Pick<BaselineHeader, 'secret' | 'owner'>): void {
     this.#flush();
     const head = encodeHeader({ ...about, count: this.#count, checksum: this.#checksum });
     this.#temporary.write(head, 0);

@@ -13,7 +13,12 @@ import {
   type BaselineLookup,
 } from './baseline-file.js';
 import { createInterface } from 'node:readline';
-import { keyNamespaces, keyOfRecord, type RecordKey } from '../../text/record-hash.js';
+import {
+  keyNamespaces,
+  keyOfRecord,
+  type HashSecret,
+  type RecordKey,
+} from '../../text/record-hash.js';
 
 /** A log of touched keys. */
 export interface FoundTouched {
@@ -26,7 +31,7 @@ export interface FoundTouched {
 const residentMaximum = 5_000_000;
 
 /** Header members that identify a baseline. */
-type BaselineIdentity = Pick<BaselineHeader, 'seed' | 'owner'>;
+type BaselineIdentity = Pick<BaselineHeader, 'secret' | 'owner'>;
 
 /** An opened baseline. */
 interface OpenBaseline {
@@ -63,7 +68,7 @@ export class BaselineStore {
     const hasLog = existsSync(this.#log);
     try {
       if (!existsSync(this.#base)) {
-        // The hashes of a log are meaningless without the seed in the base.
+        // The hashes of a log are meaningless without the secret in the base.
         if (hasLog) throw new CorruptBaseline('the change log has no baseline');
         return undefined;
       }
@@ -92,7 +97,7 @@ export class BaselineStore {
     }
   }
 
-  /** Creates the log, and first an empty base if there is none, which stores the seed. */
+  /** Creates the log, and first an empty base if there is none, which stores the secret. */
   startLog(identity: BaselineIdentity): ChangeLog {
     if (!existsSync(this.#base)) new BaselineWriter(this.#base).finish(identity);
     return new ChangeLog(this.#log);
@@ -122,12 +127,12 @@ export class BaselineStore {
  * baseline from then on. It is locked while its run may send; then the next run with the baseline removes it.
  */
 export class TouchedLog {
-  readonly seed: BaselineHeader['seed'];
+  readonly secret: HashSecret;
   readonly #log: ChangeLog;
   readonly #lock: FileLock;
 
-  private constructor(seed: BaselineHeader['seed'], log: string, lock: FileLock) {
-    this.seed = seed;
+  private constructor(secret: HashSecret, log: string, lock: FileLock) {
+    this.secret = secret;
     this.#log = new ChangeLog(log);
     this.#lock = lock;
   }
@@ -141,7 +146,7 @@ export class TouchedLog {
     while (existsSync(name(number))) number += 1; // of an earlier attempt of the run
     const lock = await lockRun(`${name(number)}.lock`);
     try {
-      return new TouchedLog(base.head.seed, name(number), lock);
+      return new TouchedLog(base.head.secret, name(number), lock);
     } catch (error) {
       lock.release();
       throw error;

@@ -4,6 +4,7 @@ import {
   recordKinds,
   RecordHasher,
   keyOfRecord,
+  type HashSecret,
   type RecordKey,
 } from '../../text/record-hash.js';
 import { GroupCommit } from '../journal/journal.js';
@@ -33,7 +34,8 @@ interface BaselineOptions {
   /** Kind of its records, and the name of its files. */
   readonly kind: keyof typeof recordKinds;
   readonly owner: BaselineHeader['owner'];
-  readonly seed: BaselineHeader['seed'];
+  /** Secret of a new baseline. */
+  readonly secret: HashSecret;
   /** Send everything (`--full`). */
   readonly full: boolean;
   /** Logs of the keys that runs sent which did not update this baseline. */
@@ -59,7 +61,7 @@ export class Baseline {
   readonly plan: ChangeCounts = { new: 0, changed: 0, unchanged: 0, gone: 0 };
   readonly #options: BaselineOptions;
   readonly #files: BaselineStore;
-  readonly #seed: BaselineHeader['seed'];
+  readonly #secret: HashSecret;
   readonly #hashes: RecordHasher;
   readonly #syncs = new GroupCommit(async () => this.#log?.sync());
   /** The baseline of earlier runs, with `count` entries. */
@@ -75,8 +77,8 @@ export class Baseline {
     const base = withDiskErrors(folder, () => this.#files.open(owner, options));
     this.#base = base?.entries;
     this.#count = base?.head.count ?? 0;
-    this.#seed = base?.head.seed ?? options.seed;
-    this.#hashes = new RecordHasher(this.#seed);
+    this.#secret = base?.head.secret ?? options.secret;
+    this.#hashes = new RecordHasher(this.#secret);
   }
 
   /** Whether earlier runs left a baseline. */
@@ -168,7 +170,7 @@ export class Baseline {
 
   #openLog(): ChangeLog {
     const { owner } = this.#options;
-    this.#log ??= this.#files.startLog({ seed: this.#seed, owner });
+    this.#log ??= this.#files.startLog({ secret: this.#secret, owner });
     return this.#log;
   }
 }
@@ -264,7 +266,7 @@ async function openTouched(
 ): Promise<OpenTouched | undefined> {
   try {
     const log = await TouchedLog.create(folder, kind, run);
-    return { log, hasher: new RecordHasher(log.seed) };
+    return { log, hasher: new RecordHasher(log.secret) };
   } catch (error) {
     const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
     if (isMissing || error instanceof CorruptBaseline) return undefined;

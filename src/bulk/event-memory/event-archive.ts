@@ -49,6 +49,13 @@ const checkedBytes = 256 * 1024;
 /** An archive that cannot be trusted; the message gives the reason. */
 export class CorruptArchive extends Error {}
 
+/** A file that another version of the program wrote. */
+export class OtherVersion extends CorruptArchive {
+  constructor(what: string, is: number | undefined, supported: number) {
+    super(`${what} has version ${is}, and this program supports ${supported}`);
+  }
+}
+
 /**
  * Events that were sent, sorted by fingerprint in a file: header, entries, index. The index is in memory:
  * where each bucket starts, its checksum, and the filter.
@@ -76,9 +83,7 @@ export class EventArchive {
       const head = this.#words(0, headWords);
       const [, is, count = 0, bits = 0, parts = 0, sum] = head;
       if (head[0] !== magic) throw new CorruptArchive('it has another format');
-      if (is !== version) {
-        throw new CorruptArchive(`it has version ${is}, and this program supports ${version}`);
-      }
+      if (is !== version) throw new OtherVersion('it', is, version);
       if (head[headWords - 1] !== crc32(bytesOf(head).subarray(0, headBytes - 4))) {
         throw new CorruptArchive('its checksum does not match');
       }

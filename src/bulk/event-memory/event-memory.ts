@@ -2,7 +2,13 @@ import { EngagectlError } from '../../errors.js';
 import { EventFingerprints, fingerprintWords } from '../../text/record-hash.js';
 import { GroupCommit } from '../journal/journal.js';
 import { Breaks } from '../../event-loop.js';
-import { archivedState, archiveWords, CorruptArchive, type EventArchive } from './event-archive.js';
+import {
+  archivedState,
+  archiveWords,
+  CorruptArchive,
+  OtherVersion,
+  type EventArchive,
+} from './event-archive.js';
 import { archiveCompleted, SortedEvents } from './event-compaction.js';
 import { eventState, RecentEvents, type EventBlock, type EventState } from './event-log.js';
 import { EventStore, pruneStore, type EventRun, type StoreOptions } from './event-store.js';
@@ -101,7 +107,7 @@ export class EventMemory {
     this.#options = options;
     const { ignoresTime, skippedRuns, run } = options;
     const { runs } = store;
-    this.#fingerprints = new EventFingerprints(runs.seed, { ignoresTime });
+    this.#fingerprints = new EventFingerprints(runs.secret, { ignoresTime });
     this.#isRegistered = runs.numberOf(run) !== undefined;
     this.#skipped = new Set(skippedRuns.flatMap((id) => runs.numberOf(id) ?? []));
   }
@@ -392,7 +398,7 @@ export class EventMemory {
 
   #printsOf(ignoresTime: boolean): EventFingerprints {
     if (ignoresTime === this.#options.ignoresTime) return this.#fingerprints;
-    return (this.#otherPrints ??= new EventFingerprints(this.#store.runs.seed, { ignoresTime }));
+    return (this.#otherPrints ??= new EventFingerprints(this.#store.runs.secret, { ignoresTime }));
   }
 
   #register(): void {
@@ -541,9 +547,13 @@ async function withFileErrors<T>(folder: string, work: () => Promise<T>): Promis
 
 function fileError(folder: string, cause: unknown): unknown {
   if (cause instanceof CorruptArchive) {
+    const repair =
+      cause instanceof OtherVersion
+        ? 'run the version of engagectl that wrote it'
+        : 'restore the folder from a backup';
     return new EngagectlError('E-LEDGER', `the event memory in ${folder} cannot be read`, {
       why: `${cause.message}; events that were sent before would be sent again`,
-      fix: 'restore the folder from a backup; or move it away, if the events were not sent before',
+      fix: `${repair}; or move the folder away, if the events were not sent before`,
       file: folder,
       cause,
     });

@@ -2,8 +2,9 @@ import path from 'node:path';
 import { closeSync, existsSync, fsyncSync, readdirSync, readFileSync } from 'node:fs';
 import { fsyncFolder, openToAppend, replaceFile, writeAll } from '../../files/atomic-write.js';
 import { lockRun, tryLockRun, waitForLock, type FileLock } from '../../files/file-lock.js';
+import { isSecret, newSecret, type HashSecret } from '../../text/record-hash.js';
 import { checksumEnd, hexChecksum, withoutChecksum } from '../journal/journal-format.js';
-import { CorruptArchive, EventArchive } from './event-archive.js';
+import { CorruptArchive, EventArchive, OtherVersion } from './event-archive.js';
 import {
   archiveEnded,
   compact,
@@ -35,7 +36,8 @@ export interface StoreOptions {
   readonly run: string;
   /** Time for which events are remembered at least. */
   readonly rememberMs: number;
-  readonly random: () => number;
+  /** Returns an unguessable text. */
+  readonly token: () => string;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly sleep: (milliseconds: number) => Promise<void>;
@@ -80,7 +82,7 @@ export class EventStore {
     const opening = await lockFolder(options);
     try {
       const live = await liveRuns(folder);
-      const runs = RunTable.open(folder, options.random);
+      const runs = RunTable.open(folder, options.token);
       const number = runs.numberOf(run) ?? Math.max(runs.last, ...live) + 1;
       if (live.size === 0) await compactIfPossible(folder, runs, options);
       const lock = await lockRun(path.join(folder, `${liveName}${number}.lock`));
@@ -127,7 +129,7 @@ export async function pruneStore(
   const opening = await lockFolder(options);
   try {
     if ((await liveRuns(folder)).size > 0) return undefined;
-    const runs = RunTable.open(folder, options.random);
+    const runs = RunTable.open(folder, options.token);
     const pruning = { ...options, rememberMs: runs.rememberMs, isPruning: true };
     const removed = await compact(folder, runs, pruning);
     runs.forget(expiredRuns(runs, pruning));
@@ -179,10 +181,13 @@ interface RunLine extends EventRun {
   readonly ended?: true;
 }
 
+/** Version of the table of runs and of the fingerprints. */
+const version = 2;
+
 /** The runs whose events are remembered, as lines of JSON that are only appended. */
 export class RunTable {
-  /** Seed of the fingerprints. */
-  readonly seed: readonly [low: number, high: number];
+  /** Secret of the fingerprints. */
+  readonly secret: HashSecret;
   /** All runs with lower numbers have expired. A line that is missing says nothing: it may be damaged. */
   readonly first: number;
   readonly #runs = new Map<number, EventRun>();
@@ -193,7 +198,7 @@ export class RunTable {
   private constructor(file: string, lines: readonly string[]) {
     this.#path = file;
     const [first, ...rest] = lines;
-    ({ seed: this.seed, first: this.first } = headIn(first));
+    ({ secret: this.secret, first: this.first } = headIn(first));
     for (const text of rest) {
       const line = parsed(text); // a kill may have cut a line off
       if (line?.ended) this.#ended.add(line.number);
@@ -202,13 +207,12 @@ export class RunTable {
   }
 
   /** Creates the table if there is none. Throws CorruptArchive. */
-  static open(folder: string, random: () => number): RunTable {
+  static open(folder: string, token: () => string): RunTable {
     const file = path.join(folder, 'runs.ndjson');
     const files = eventFiles(folder);
     if (!existsSync(file)) {
       if (files.length > 0) throw new CorruptArchive('runs.ndjson is missing');
-      const number = () => Math.floor(random() * 2 ** 32);
-      replaceFile(file, `${JSON.stringify({ version: 1, seed: [number(), number()] })}\n`);
+      replaceFile(file, `${JSON.stringify({ version, secret: newSecret(token()) })}\n`);
     }
     return new RunTable(file, readFileSync(file, 'utf8').split('\n'));
   }
@@ -261,7 +265,7 @@ export class RunTable {
     const left = lines.reduce((least, { number }) => Math.min(least, number), this.last + 1);
     const before = [...expired].filter((number) => number < left);
     const first = before.reduce((most, number) => Math.max(most, number + 1), this.first);
-    const head = { version: 1, seed: this.seed, first };
+    const head = { version, secret: this.secret, first };
     const texts = [JSON.stringify(head), ...lines.map(lineOf)];
     replaceFile(this.#path, `${texts.join('\n')}\n`);
   }
@@ -279,17 +283,25 @@ export class RunTable {
   }
 }
 
-function headIn(text: string | undefined): Pick<RunTable, 'seed' | 'first'> {
-  try {
-    const head = JSON.parse(text!) as { version: number; first?: number; seed: [number, number] };
-    const { version, seed, first = 0 } = head;
-    if (version === 1 && seed.length === 2 && [...seed, first].every(Number.isInteger)) {
-      return { seed, first };
-    }
-  } catch {
-    // reported below
+function headIn(text: string | undefined): Pick<RunTable, 'secret' | 'first'> {
+  const head = headOf(text);
+  // Other versions have other fingerprints, which must not be compared with these.
+  if (Number.isInteger(head?.version) && head?.version !== version) {
+    throw new OtherVersion('runs.ndjson', head?.version, version);
+  }
+  const { secret, first = 0 } = head ?? {};
+  if (head?.version === version && isSecret(secret) && Number.isInteger(first)) {
+    return { secret, first };
   }
   throw new CorruptArchive('the first line of runs.ndjson cannot be read');
+}
+
+function headOf(text = '') {
+  try {
+    return Object(JSON.parse(text)) as { version?: number; first?: number; secret?: unknown };
+  } catch {
+    return undefined;
+  }
 }
 
 /** Formats a line with its checksum as the last member. */

@@ -127,7 +127,7 @@ async function eventsOf(
   const { flags, files } = within as NestedCommand & { readonly flags: UploadOptions };
   const reading = { runtime, words: cliAdvice, zone: connection.zone };
   const events = await SubmittedEvents.read(signed, key, {
-    read: (seed) => uploadedEvents({ ...flags, files }, { ...reading, seed }),
+    read: (secret) => uploadedEvents({ ...flags, files }, { ...reading, secret }),
     again: flags.again === true,
     resume: within.flags.resume === true,
     runtime,

@@ -13,7 +13,7 @@ import { makeStateFolder } from '../run/run-folder.js';
 import { lockOrWait, runsFolder } from '../run/open-run.js';
 import { formatShard, shardName, shardPath } from '../shard.js';
 import { escapeCsvCell, quoteCsvCell } from '../../output/formats.js';
-import { isUserKey, type RecordKey } from '../../text/record-hash.js';
+import { isUserKey, newSecret, type RecordKey } from '../../text/record-hash.js';
 import { separatorLine } from '../../input/input-format.js';
 import type { Shard } from '../job-options.js';
 import type { JobContext } from '../job-context.js';
@@ -71,14 +71,13 @@ export async function openChangeTracking(
     return { lock, touched: await findTouched(folder, kind, lock) };
   });
   const { messages, runtime } = context;
-  const number = () => Math.floor(runtime.random() * 2 ** 32);
   const open = () => {
     const what = kindOf(kind.name);
     const memory = new Baseline({
       folder,
       kind: what,
       owner: owner.words,
-      seed: [number(), number()],
+      secret: newSecret(runtime.token()),
       full: request.full === true,
       touched: touched.logs,
       onDamage: (why) => messages.note(`the baseline of stream "${stream}" cannot be used: ${why}`),

@@ -269,7 +269,7 @@ function storeOf(
 
 const storeIn = (folder: string, runtime: Runtime) => ({
   folder,
-  random: runtime.random,
+  token: runtime.token,
   now: runtime.now,
   sleep: async (milliseconds: number) => runtime.sleep(milliseconds, runtime.signal),
 });

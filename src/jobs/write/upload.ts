@@ -14,7 +14,7 @@ import { isPersonalColumn } from '../../bulk/outcomes/reject-samples.js';
 import { ordinalOfRow } from '../../bulk/outcomes/ordinal-set.js';
 import { holdBackRejects, resentRows } from '../../mapping/rejects-input.js';
 import { cellCleaning } from '../../text/cell-cleaning.js';
-import { EventFingerprints } from '../../text/record-hash.js';
+import { EventFingerprints, type HashSecret } from '../../text/record-hash.js';
 import { hasUploadTime, mayHaveEvents } from './open-event-memory.js';
 import { runWrite } from './run-write.js';
 import { quotedIn } from './send-input.js';
@@ -106,14 +106,14 @@ export interface EventPart {
  */
 export async function* uploadedEvents(
   given: UploadOptions & ReadOptions & { readonly files: readonly string[] },
-  { seed, zone, ...context }: EventReading,
+  { secret, zone, ...context }: EventReading,
 ): AsyncGenerator<EventPart> {
   const mapping = await uploadMapping(given, context);
   const request = { ...mapping.cleaning, ...given };
   const { limit = Number.POSITIVE_INFINITY, retryUnknown = false, again = false } = request;
   const rejects = { retryUnknown, again };
   const mapper = holdBackRejects(withoutOtherHeaders(uploadMapper({ ...mapping, zone })), rejects);
-  const prints = new EventFingerprints(seed, { ignoresTime: hasUploadTime(given) });
+  const prints = new EventFingerprints(secret, { ignoresTime: hasUploadTime(given) });
   const options = inputOptions(given.files, request, { keyColumns: keyColumns(mapping) });
   const inputs = await openInputs(options, context.runtime);
   try {
@@ -133,8 +133,8 @@ interface EventReading {
   readonly runtime: Pick<Runtime, 'cwd' | 'now' | 'signal' | 'stdin'>;
   readonly words: Wording;
   readonly zone: TimeZone;
-  /** Seed of the fingerprints. */
-  readonly seed: readonly [low: number, high: number];
+  /** Secret of the fingerprints. */
+  readonly secret: HashSecret;
 }
 
 function eventsOf(

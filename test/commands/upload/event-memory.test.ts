@@ -50,6 +50,28 @@ describe('events that were sent', () => {
     expect(stored()).toEqual([0, 0, 1, 2, 2, 3, 3, 4, 4]);
   });
 
+  // XXH64 gives both identities the same hash with 94 of 100 seeds; a polynomial of the digits both numbers, always.
+  it.each([
+    [
+      'identity',
+      '5ac934a6ff9480699ccab60a8a03e504e1e429291dbb42a7dbac6ddc48ccf6e6',
+      '5ac934aFff9480699ccab60a8a03e504e1e|,9i_1dbb42a7dbac6ddc48ccf6e6',
+    ],
+    ['number', '11112211113211112121121232211111', '11111112121122211111213111132131'],
+  ])('are not taken for those of a made %s', async (what, other, own) => {
+    const { run, stored, write } = await stage();
+    const eventOf = (n: number, value: string) =>
+      what === 'identity'
+        ? lines(n).replace(`u${n}`, value)
+        : lines(n).replace('"City"', `"Total":${value},"City"`);
+    write('other.ndjson', eventOf(1, other));
+    await run(['upload', 'other.ndjson']);
+    write('own.ndjson', eventOf(1, own));
+    const { code, summary } = await run(['upload', 'own.ndjson', '--resume']);
+    expect([code, summary]).toMatchObject([0, { accepted: 1, alreadySent: 0 }]);
+    expect(stored()).toEqual([1, 1]);
+  });
+
   it('keep every other event of the input from being sent until the user decides', async () => {
     const { run, stored, write } = await stage();
     // Longer together than what is read at once.
@@ -581,6 +603,30 @@ describe('the memory', () => {
     writeFileSync(file, 'broken');
     const { code, stderr } = await run(['upload', 'e.ndjson', '--resume']);
     expect([code, stderr]).toEqual([8, expect.stringContaining('the event memory in')]);
+  });
+
+  it.each([
+    ['an older version', 1],
+    ['a newer version', 3],
+  ])('of %s refuses the upload and the removal of old events', async (_, version) => {
+    const { run, stored, write, world, folder } = await stage();
+    write('e.ndjson', lines(1));
+    await run(['upload', 'e.ndjson']);
+    const file = path.join(folder(), 'runs.ndjson');
+    const [, ...others] = readFileSync(file, 'utf8').split('\n');
+    const table = [JSON.stringify({ version, seed: [1, 2] }), ...others].join('\n');
+    writeFileSync(file, table);
+    write('more.ndjson', lines(2, 1));
+    for (const argv of [
+      ['upload', 'more.ndjson', '--resume'],
+      ['runs', 'prune', '--yes'],
+    ]) {
+      const { code, stderr } = await world.run(argv);
+      expect([code, stderr]).toEqual([8, expect.stringContaining('E-LEDGER')]);
+      expect(stderr).toContain(`runs.ndjson has version ${version}, and this program supports 2`);
+      expect(stderr).toContain('run the version of engagectl that wrote it');
+    }
+    expect([stored(), readFileSync(file, 'utf8')]).toEqual([[1], table]);
   });
 
   it.each([
