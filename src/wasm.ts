@@ -1,3 +1,4 @@
+import { randomFillSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { EngagectlError } from './errors.js';
 
@@ -22,6 +23,8 @@ export interface WasmNumber {
 
 const pageBytes = 65_536;
 let program: object | undefined;
+/** Secret of keyed hashes, so that nobody can write names that all meet in a hash table. */
+const secret = randomFillSync(new Uint32Array(4));
 
 /**
  * Returns the exports of a new instance of the program `wasm/index.ts`, with its own memory. The
@@ -32,7 +35,9 @@ export function instantiateTextProgram(): unknown {
   const code = program ? undefined : readFileSync(new URL('../dist/text.wasm', import.meta.url));
   try {
     if (code) program = new WebAssembly.Module(code);
-    return new WebAssembly.Instance(program!).exports;
+    const { exports } = new WebAssembly.Instance(program!);
+    (exports as { setSecret(...words: number[]): void }).setSecret(...secret);
+    return exports;
   } catch (cause) {
     throw new EngagectlError(
       'E-WEBASSEMBLY',

@@ -13,9 +13,11 @@ import {
   hashOf,
   isNamed,
   mixed,
+  mostQuick,
   nextEntry,
   setEntry,
 } from './memory';
+import { hash as keyedHash } from './record-hash';
 import { spell, spaceEnd, stringEnd } from './json-tokens';
 import { cellEnd, cellStart, forgetCells, readCell, valueEnd } from './csv-cell-writer';
 
@@ -82,7 +84,12 @@ export function findPlace(parent: i32, start: i32, end: i32, scratch: i32): i32 
     name = scratch;
     nameEnd = spell(start, end, name);
   }
-  const hash = mixed(hashOf(name, nameEnd), parent);
+  const quick = placeWith(mixed(hashOf(name, nameEnd), parent), parent, name, nameEnd);
+  if (quick != 0 || count <= mostQuick) return quick;
+  return placeWith(keyedHash(name, nameEnd, parent), parent, name, nameEnd);
+}
+
+function placeWith(hash: u64, parent: i32, name: i32, nameEnd: i32): i32 {
   let entry = firstEntry(table, bits, hash);
   while (load<i64>(entry) != 0) {
     if (load<i64>(entry) == parent && isNamed(entry, hash, name, nameEnd)) return load<i32>(entry, 16) - placeBytes;
@@ -112,8 +119,9 @@ export function addPlace(parent: i32, start: i32, end: i32): i32 {
   store<i32>(parent, place, 12);
 
   if (count == 1 << (bits - 1)) grow();
+  const isQuick = count < mostQuick;
   count += 1;
-  addEntry(parent, mixed(hashOf(name, nameEnd), parent), name, nameEnd);
+  addEntry(parent, isQuick ? mixed(hashOf(name, nameEnd), parent) : keyedHash(name, nameEnd, parent), name, nameEnd);
   return place;
 }
 

@@ -9,11 +9,13 @@ import {
   firstEntry,
   isNamed,
   mixed,
+  mostQuick,
   nextEntry,
   setEntry,
   firstBits,
   hashOf,
 } from './memory';
+import { hash as keyedHash } from './record-hash';
 import {
   forgetEscapes,
   hasEscape,
@@ -54,15 +56,27 @@ export function forgetKeys(): void {
 // @ts-ignore
 @inline export function addKey(object: i64, nameHash: u64, name: i32, end: i32): bool {
   if (count == 1 << (bits - 1)) growKeys();
-  const hash = mixed(nameHash, object);
-  let entry = firstEntry(keys, bits, hash);
-  while (load<i64>(entry) >= firstObject) {
-    if (load<i64>(entry) == object && isNamed(entry, hash, name, end)) return false;
-    entry = nextEntry(keys, bits, entry);
+  let hash = mixed(nameHash, object);
+  let entry = freeEntry(object, hash, name, end);
+  if (count >= mostQuick && entry != 0) {
+    hash = keyedHash(name, end, object);
+    entry = freeEntry(object, hash, name, end);
   }
+  if (entry == 0) return false;
   setEntry(entry, object, hash, name, end);
   count += 1;
   return true;
+}
+
+/** Returns where a key can be stored; 0 if the object has it. */
+// @ts-ignore
+@inline function freeEntry(object: i64, hash: u64, name: i32, end: i32): i32 {
+  let entry = firstEntry(keys, bits, hash);
+  while (load<i64>(entry) >= firstObject) {
+    if (load<i64>(entry) == object && isNamed(entry, hash, name, end)) return 0;
+    entry = nextEntry(keys, bits, entry);
+  }
+  return entry;
 }
 
 function growKeys(): void {

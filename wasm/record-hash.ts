@@ -246,7 +246,7 @@ function exponentAt(from: i32, end: i32): i64 {
 }
 
 /** SipHash-1-3 of a word and the text behind it. */
-function hash(start: usize, end: usize, first: u64): u64 {
+export function hash(start: usize, end: usize, first: u64): u64 {
   let v0 = start0;
   let v1 = start1;
   let v2 = start2;

@@ -2,6 +2,7 @@ import { appendFileSync, writeFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
 import { outcomeOf, start } from '../chaos/bin.js';
+import { randomOf } from '../chaos/random.js';
 import { startLoopbackServer } from '../support/servers/loopback-server.js';
 import { makeWorld } from '../support/test-environment.js';
 import { serve } from '../support/serve.js';
@@ -136,6 +137,31 @@ it('stops on a signal while it reads text that would take an hour', async () => 
 
 /** So many that a pattern which is not linear takes most of a minute. */
 const many = 200_000;
+
+/** Names with the same `hashOf` of `wasm/memory.ts`: three times two words, which lead to the same state. */
+function meetingNames(): string[] {
+  const factor = 0x9e3779b97f4a7c15n;
+  const turned = (word: bigint) => BigInt.asUintN(64, word << 23n) | (word >> 41n);
+  const mixed = (hash: bigint, word: bigint) => BigInt.asUintN(64, (turned(hash) ^ word) * factor);
+  const random = randomOf(1);
+  let hash = 0n;
+  const halves = [32, 32, 16].map((count) => {
+    const before = hash;
+    const meeting = BigInt(random.below(2 ** 32)) * factor;
+    hash = BigInt.asUintN(64, meeting * factor);
+    const found: string[] = [];
+    while (found.length < count) {
+      const words = Buffer.from(Array.from({ length: 16 }, () => 97 + random.below(26)));
+      const second = turned(mixed(before, words.readBigUInt64LE())) ^ BigInt.asUintN(64, meeting);
+      words.writeBigUInt64LE(second, 8);
+      if (/^[!#-[\]-~]*$/.test(words.toString('latin1'))) found.push(words.toString('latin1'));
+    }
+    return found;
+  });
+  const [first, second, third] = halves as [string[], string[], string[]];
+  return first.flatMap((one) => second.flatMap((two) => third.map((three) => one + two + three)));
+}
+
 const columns = Array.from({ length: 16_000 }, (_, n) => `c${n}`).join(',');
 it.each([
   {
@@ -158,6 +184,13 @@ it.each([
     what: 'a header of slashes',
     text: `identity,${'/'.repeat(many)}\na,1`,
     flags: ['--log-file=log'],
+  },
+  {
+    what: 'records of 16,000 names with one hash',
+    text: `{"identity":"a","type":"profile","profileData":{${meetingNames()
+      .map((name) => `"${name}":1`)
+      X,
+    flags: ['--input-format=ndjson'],
   },
   {
     what: 'an object of quotes',
