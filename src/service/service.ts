@@ -21,6 +21,8 @@ export interface ServiceOptions {
   readonly dataDir: string | undefined;
   /** Loaded into an empty store, and again after each reset. */
   readonly seed?: Seed | undefined;
+  /** Stops loading the seed. */
+  readonly signal?: AbortSignal | undefined;
   /** 0 selects a free port. */
   readonly port: number;
   /** Interface to listen on; default 127.0.0.1. */

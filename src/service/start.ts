@@ -22,7 +22,8 @@ export { type Variants } from './settings.js';
 
 /**
  * Starts the local service. Throws RangeError for an unknown time zone, the system error if the port is in
- * use, SqliteError if the store cannot be opened, SeedError for an invalid seed.
+ * use, SqliteError if the store cannot be opened, SeedError for an invalid seed, the reason of `options.signal` if it
+ * aborts while the seed is loaded.
  */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
   const closing = new AbortController();

@@ -34,7 +34,7 @@ const mayImport: Readonly<Record<string, string>> = {
     'contract, did-you-mean, wording, time-zone, text, errors, files, type input, type runtime, zod, import() libphonenumber-js',
   output: 'contract, wording, did-you-mean, time-zone, text, errors, files, type runtime',
   client: 'redact, contract, text, wasm, errors, files, type runtime, undici',
-  service: 'contract, time-zone, text, files, calling, libsql, ws, zod',
+  service: 'contract, time-zone, text, input, files, calling, libsql, ws, zod',
   // a world of its own: the same file runs in a browser, in React Native and in Node
   calling: '',
   'calling/node': 'calling, import() ws, import() @roamhq/wrtc',

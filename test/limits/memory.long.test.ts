@@ -18,6 +18,7 @@ import { recordsPage, startPageServer, type Page } from '../support/servers/page
 import { makeWorld, type World } from '../support/test-environment.js';
 import { until } from '../support/until.js';
 import { outcomeOf, start } from '../chaos/bin.js';
+import { runMeasured } from './peak-memory.js';
 
 // "Memory stays flat (< 150 MB) however large the input, or a single line of it": the peak of the built program.
 
@@ -226,6 +227,18 @@ it('rejects a single line of 200 MB within 150 MB', async () => {
   });
   const { summary, peak } = await run(world, ['upload', 'in.ndjson']);
   expect(summary).toMatchObject({ read: 2, accepted: 1, rejected: 1 });
+  expect(peak).toBeLessThan(mostBytes);
+});
+
+it.each([
+  ['one line', 'seed.ndjson', '{"identity":"', 'x'.repeat(1000), 60_000, 'longer than'],
+  ['an array of 10,000,000 values', 'seed.json', '[', '{},'.repeat(1000), 10_000, 'seed.json:1: '],
+])('refuses a seed of %s within 150 MB', async (_, name, head, text, count, message) => {
+  const world = makeWorld();
+  await write(world.path(name), count, () => text, { head });
+  const argv = ['serve', '--port', '0', '--memory', '--seed', name];
+  const { code, stderr, peak } = await runMeasured(world, argv);
+  expect([code, stderr]).toEqual([8, expect.stringContaining(message)]);
   expect(peak).toBeLessThan(mostBytes);
 });
 

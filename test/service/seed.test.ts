@@ -182,12 +182,86 @@ describe('a seed file', () => {
       'data after the padding',
     ],
     ['seed.ndjson.gz', [gzipSync(line('ann')).subarray(0, -9)], 'unexpected end of file'],
-    ['seed.ndjson', [line('ann'), Buffer.from([0xff]), line('bob')], 'encoded data was not valid'],
   ])('%s is refused rather than read in part (%#)', async (name, parts, cause) => {
     await expect(withFile(name, ...parts)).rejects.toMatchObject({
       name: 'SeedError',
       cause: { message: expect.stringContaining(cause) as string },
     });
+  });
+
+  it.each<[what: string, parts: readonly (string | Buffer)[], message: string]>([
+    [
+      'text that is not UTF-8',
+      [line('ann'), Buffer.from([0xff]), line('bob')],
+      '2: not valid UTF-8',
+    ],
+    [
+      'a line longer than any record',
+      [line('ann'), `{"type":"${'x'.repeat(1024 * 1024)}"}\n`],
+      '2: longer than 1048576 bytes',
+    ],
+    [
+      'a record of too many values',
+      [line('ann'), `{"type":[${'[],'.repeat(100_000)}[]]}\n`],
+      '2: the record has too many values',
+    ],
+    [
+      'a long value',
+      [`{"identity":"${'x'.repeat(9999)}","profileData":{},"${'y'.repeat(9999)}":1}`],
+      '1: y',
+    ],
+    ['an array that is not closed', ['\n[\n', line('ann')], '4: the array is not closed'],
+    ['an array without a comma', ['[', line('ann'), line('bob'), ']'], '2: expected a comma or ]'],
+    [
+      'text behind an array',
+      ['[', line('ann'), ']\n', line('bob')],
+      '3: text after the end of the array',
+    ],
+    ['a record of an array', ['[\n', line('ann'), ',{"type":,}]'], '3: invalid JSON'],
+  ])('with %s is refused with the line', async (_, parts, message) => {
+    const error: unknown = await withFile(
+      'seed.json',
+      ...parts.map((part) => Buffer.from(part)),
+    ).catch((reason: unknown) => reason);
+    expect((error as Error).message).toMatch(/seed\.json:\d+: .{1,1000}$/);
+    expect((error as Error).message).toContain(`seed.json:${message}`);
+  });
+
+  it('may start with a byte order mark and blanks, and have any number of blanks', async () => {
+    const blanks = Buffer.alloc(5_000_000, ' ');
+    for (const [name, open, close] of [
+      ['seed.ndjson', '', ''],
+      ['seed.json', '[', ']'],
+    ] as const) {
+      const comma = open === '' ? '' : ',';
+      const parts = [
+        '\uFEFF\n',
+        blanks,
+        open,
+        line('ann'),
+        blanks,
+        `${comma}\n`,
+        line('bob'),
+        close,
+      ];
+      const service = await withFile(name, ...parts.map((part) => Buffer.from(part)));
+      for (const identity of ['ann', 'bob'])
+        expect(await service.profile('identity', identity)).toBeDefined();
+    }
+  });
+
+  it('is no longer loaded once the signal aborts, and nothing of it is kept', async () => {
+    const stop = new AbortController();
+    const file = path.join(makeFolder(), 'seed.ndjson');
+    writeFileSync(
+      file,
+      Array.from({ length: 9999 }, (_, n) => line(`user ${n}`).toString()).join(''),
+    );
+    const dataDir = makeFolder();
+    const starting = run({ seed: [file], signal: stop.signal, dataDir });
+    setImmediate(() => stop.abort(new Error('stopped')));
+    await expect(starting).rejects.toThrow('stopped');
+    expect(await (await run({ dataDir })).profile('identity', 'user 0')).toBeUndefined();
   });
 });
 

@@ -111,6 +111,7 @@ async function optionsOf(
   return {
     dataDir: memory ? undefined : folder,
     seed: seed?.map((file) => path.resolve(runtime.cwd, file)),
+    signal: runtime.signal,
     port,
     host,
     allowHosts: allowHost,

@@ -225,19 +225,17 @@ describe('serve', () => {
     expect((await world.run([...args, 'none.ndjson'], { env })).code).toBe(9);
   });
 
-  test('ends on signals while it waits for the writer of a named pipe with the seed', async () => {
+  test('ends on a signal while it waits for the writer of a named pipe with the seed', async () => {
     const pipe = world.path('seed.ndjson');
     spawnSync('mkfifo', [pipe]);
     const child = new BinProcess(world, ['serve', '--port', '0', '--memory', '--seed', pipe]);
     let ended: number | NodeJS.Signals | undefined;
     void child.ended().then((code) => (ended = code));
     let writer: number | undefined;
-    await until(() => {
-      // It fails until the program has opened the pipe.
-      writer ??= openedForWriting(pipe);
-      if (writer !== undefined) child.signal('SIGINT');
-      return ended !== undefined;
-    });
+    // It fails until the program has opened the pipe.
+    await until(() => (writer ??= openedForWriting(pipe)) !== undefined);
+    child.signal('SIGINT');
+    await until(() => ended !== undefined, { deadline: 8000 });
     closeSync(writer!);
     expect(ended).toBe(130);
   });

@@ -163,7 +163,7 @@ describe('seed, reset, snapshots', () => {
       ':1: Profile data is incorrect',
     ],
     ['\n\n{"identity":"a"}', ':3: Type is neither'],
-    ['[{"identity":"a"},', ':1: invalid JSON'],
+    ['[{"type":"profile","identity":"a","profileData":{}},', ':1: the array is not closed'],
   ])('refuses %j with its place, and stores nothing', async (content, where) => {
     const dataDir = makeFolder();
     const file = path.join(dataDir, 'seed.ndjson');
