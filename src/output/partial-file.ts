@@ -189,7 +189,7 @@ async function inodeOf(path: string) {
 }
 
 /** Files of an unfinished output, as recorded in the journal. */
-interface UnfinishedOutput {
+interface UnfinishedOutput extends Pick<Runtime, 'uid'> {
   readonly path: string;
   readonly cwd: string;
   /** Checkpoints of the partial file or spool. */
@@ -205,9 +205,9 @@ export interface Leftovers {
   readonly left: readonly string[];
 }
 
-/** Removes the partial files of an unfinished export if they are unchanged. */
+/** Removes the partial files of an unfinished export if they are unchanged; nothing behind a link of another user. */
 export async function removePartialFiles(output: UnfinishedOutput): Promise<Leftovers> {
-  const where = { cwd: output.cwd, option: unnamedOption }; // errors are discarded below
+  const where = { ...output, option: unnamedOption }; // errors are discarded below
   const target = await resolveTarget(output.path, where).catch(() => undefined); // a folder now
   if (target?.kind !== 'file') return { removed: [], left: [] };
   const files = await existing([target.partial, spoolPath(target)]);

@@ -92,6 +92,28 @@ it
   links.expectUntouched();
 });
 
+it.runIf(process.getuid?.() === 0).each([
+  [0, false],
+  [4711, true],
+])('runs prune behind a link of user %i leaves the files: %s', async (owner, leaves) => {
+  const failing = { status: 500, body: '{"status":"fail"}' };
+  await using server = await startPageServer(() => [recordsPage('{"d":1}'), () => failing]);
+  const world = makeWorld({ env: server.env });
+  mkdirSync(world.path('out'));
+  const range = ['--event', 'A', '--from', '2024-01-01', '--to', '2024-01-01'];
+  const argv = ['export-profiles', ...range, '-o', 'out/all.ndjson', '--max-attempts', '1'];
+  expect(await world.run(argv)).toMatchObject({ code: 5 });
+  rmSync(world.path('out'), { recursive: true });
+  mkdirSync(world.path('chosen'));
+  const partial = world.path('chosen/all.ndjson.partial');
+  writeFileSync(partial, '');
+  symlinkSync('chosen', world.path('out'));
+  lchownSync(world.path('out'), owner, owner);
+  const { code, stderr } = await world.run(['runs', 'prune', '--yes']);
+  expect([code, stderr]).toEqual([0, expect.stringContaining('forgot 1 of 1 unfinished run')]);
+  expect(existsSync(partial)).toBe(leaves);
+});
+
 it.runIf(process.getuid?.() === 0)(
   'follows no link of another user that is planted while the output is looked at',
   async () => {

@@ -295,7 +295,8 @@ async function pruneRuns({
     );
   const resent = (id: string) =>
     messages.warn(`run ${id} sent demerges or operators: its input would be sent again as a whole`);
-  const doing = { root, words: cliAdvice, now: runtime.now, busy, inFlight, resent };
+  const { now, uid } = runtime;
+  const doing = { root, words: cliAdvice, now, uid, busy, inFlight, resent };
   const forgotten = await forgetRuns(old, doing);
   if (!how.json) {
     for (const file of forgotten.removed) messages.note(`removed ${file}`);

@@ -19,6 +19,7 @@ import {
 import { replay } from '../../bulk/journal/journal-format.js';
 import { removePartialFiles, type Leftovers } from '../../output/partial-file.js';
 import type { Wording } from '../job-context.js';
+import type { Runtime } from '../../runtime.js';
 import type { CommittedCounts, NonIdempotentKind } from '../../bulk/outcomes/outcome-counts.js';
 
 /**
@@ -32,6 +33,7 @@ export async function forgetRuns(
     root,
     words,
     now,
+    uid,
     busy,
     inFlight,
     resent,
@@ -40,6 +42,8 @@ export async function forgetRuns(
     readonly words: Wording;
     /** Milliseconds since 1970. */
     readonly now: () => number;
+    /** The process's user. */
+    readonly uid: Runtime['uid'];
     readonly busy: (run: string) => void;
     readonly inFlight: (run: string) => void;
     readonly resent: (run: string) => void;
@@ -57,7 +61,7 @@ export async function forgetRuns(
       continue;
     }
     try {
-      const files = await removePartialExports(run);
+      const files = await removePartialExports(run, uid);
       removed.push(...files.removed);
       left.push(...files.left);
       recordDiscarded(root, run, now());
@@ -130,7 +134,7 @@ export const unfinishedProgress = (run: RunFolder): Readonly<CommittedCounts> | 
  * Removes the partial files of an unfinished export, which would block the next one. Call while
  * holding the run's lock.
  */
-async function removePartialExports(run: RunFolder): Promise<Leftovers> {
+async function removePartialExports(run: RunFolder, uid: Runtime['uid']): Promise<Leftovers> {
   const { header } = run;
   if (!header.command.startsWith('export-')) return { removed: [], left: [] };
   const entries = entriesOf(journalPath(run));
@@ -149,6 +153,7 @@ async function removePartialExports(run: RunFolder): Promise<Leftovers> {
     const found = await removePartialFiles({
       path: file,
       cwd: header.cwd,
+      uid,
       marks: [at, sealed ?? emptyCheckpoint],
       spills: new Map(spilled.map(([slice, { at }]) => [slice, at])),
     });
