@@ -53,7 +53,7 @@ export const fileReadError = (file: string, fix: string, cause: unknown): Engage
 
 interface FileFailure {
   readonly file: string;
-  readonly done: 'opened' | 'created' | 'read' | 'written' | 'set aside' | 'finished';
+  readonly done: 'opened' | 'created' | 'read' | 'written' | 'set aside' | 'removed' | 'finished';
   readonly option: OptionName;
 }
 

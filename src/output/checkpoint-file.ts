@@ -1,5 +1,5 @@
 import { constants, type BigIntStats } from 'node:fs';
-import { lstat, open, rm, type FileHandle } from 'node:fs/promises';
+import { lstat, open, unlink, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { EngagectlError, unnamedOption, type OptionName } from '../errors.js';
@@ -84,7 +84,7 @@ export class CheckpointFile {
         fsyncFolder(dirname(path));
       } catch (error) {
         await file.close();
-        if (flags === O_EXCL) await rm(path); // created above
+        if (flags === O_EXCL) await unlink(path); // created above
         throw error;
       }
       return new CheckpointFile(path, file, option);
@@ -177,7 +177,7 @@ export const identityOf = ({ ino, birthtimeNs }: BigIntStats): string => `${ino}
 async function removeFile(path: string, option: OptionName): Promise<void> {
   try {
     const found = await lstat(path).catch(() => undefined);
-    if (found?.isFile()) await rm(path);
+    if (found?.isFile()) await unlink(path); // `rm` takes a file that it may not unlink for a folder
   } catch (error) {
     throw fileWriteError({ file: path, done: 'created', option }, error);
   }

@@ -1,4 +1,4 @@
-import { rm, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openFileSink, openStdout, openStream, type Sink } from './sink.js';
@@ -10,6 +10,7 @@ import {
   resolveTarget,
   refusePartial,
   refuseExisting,
+  removeFile,
   removeSpills,
   movePartialsAside,
   spillPath,
@@ -80,14 +81,14 @@ export async function publishSealed(
 export async function cleanUpOutput(options: OutputOptions, runtime: OutputPlace): Promise<void> {
   const target = await targetOf(options, runtime);
   if (target.kind !== 'file') return;
-  await rm(spoolPath(target), { force: true });
+  await removeFile(spoolPath(target), target.option);
   await removeSpills(target);
 }
 
 /** Removes an unpublished output and its temporary files. */
 export async function discardOutput(options: OutputOptions, runtime: OutputPlace): Promise<void> {
   const target = await targetOf(options, runtime);
-  if (target.kind === 'file') await rm(target.partial, { force: true });
+  if (target.kind === 'file') await removeFile(target.partial, target.option);
   await cleanUpOutput(options, runtime);
 }
 

@@ -1,4 +1,4 @@
-import { lstat, readdir, rename, rm, stat, unlink } from 'node:fs/promises';
+import { lstat, readdir, rename, stat, unlink } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { EngagectlError, unnamedOption, type OptionName } from '../errors.js';
 import { checkWritablePath, refuseForeignLink, refuseForeignPipe } from '../files/path-checks.js';
@@ -109,13 +109,26 @@ export async function movePartialsAside(target: FileTarget): Promise<void> {
 export const spillPath = ({ partial }: FileTarget, slice: number): string =>
   `${partial}.slice-${slice}`;
 
-/** Removes all spills of the target. */
-export async function removeSpills({ partial }: FileTarget): Promise<void> {
+/** Removes all spills of the target. Throws E-FILE-WRITE. */
+export async function removeSpills({ partial, option }: FileTarget): Promise<void> {
   const names = await readdir(dirname(partial)).catch(() => []);
   const prefix = `${basename(partial)}.slice-`;
   for (const name of names) {
     const isSpill = name.startsWith(prefix) && /^\d+$/.test(name.slice(prefix.length));
-    if (isSpill) await rm(join(dirname(partial), name), { force: true });
+    if (isSpill) await removeFile(join(dirname(partial), name), option);
+  }
+}
+
+/**
+ * Removes a file, if there is one. Throws E-FILE-WRITE, as for a folder or a file of another user. `rm` would take a file
+ * that it may not unlink for a folder.
+ */
+export async function removeFile(file: string, option: OptionName): Promise<void> {
+  try {
+    await unlink(file);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
+    throw fileWriteError({ file, done: 'removed', option }, error);
   }
 }
 
@@ -221,8 +234,16 @@ export async function removePartialFiles(output: UnfinishedOutput): Promise<Left
   for (const file of files) if (areOurs || (await isEmpty(file))) ours.push(file);
   for (const { file, mark } of spills) if (await matchesCheckpoint(file, mark)) ours.push(file);
   const all = [...files, ...(await existing(spills.map(({ file }) => file)))];
-  for (const file of ours) await rm(file, { force: true });
-  return { removed: ours, left: all.filter((file) => !ours.includes(file)) };
+  const removed: string[] = [];
+  for (const file of ours) {
+    // Another user may have put an equal file there.
+    const isRemoved = await unlink(file).then(
+      () => true,
+      () => false,
+    );
+    if (isRemoved) removed.push(file);
+  }
+  return { removed, left: all.filter((file) => !removed.includes(file)) };
 }
 
 async function anyMatches(

@@ -295,6 +295,31 @@ it('writes spilled pages to no file that was planted', async () => {
   expect(readdirSync(world.cwd)).toEqual(['out.ndjson', path.basename(notes)]);
 });
 
+it.runIf(process.getuid?.() === 0).each([
+  ['file', '1', 'created', []],
+  ['file', '0', 'removed', ['--fresh']],
+  ['folder', '0', 'removed', ['--fresh']],
+])('refuses a %s of another user in place of spill %s: not %s', async (...row) => {
+  const [kind, slice, done, more] = row;
+  await using server = await startPageServer(({ from }) => [recordsPage(`{"d":${from}}`)]);
+  const world = makeWorld({ env: server.env });
+  execFileSync('chown', ['-R', '4711', path.dirname(world.cwd)]);
+  chownSync(world.cwd, 0, 0);
+  chmodSync(world.cwd, 0o1777);
+  const planted = world.path(`out.ndjson.partial.slice-${slice}`);
+  if (kind === 'file') writeFileSync(planted, content);
+  else mkdirSync(planted);
+  const range = ['--event', 'A', '--from', '2024-01-01', '--to', '2024-01-03'];
+  const argv = ['export-events', ...range, '-o', 'out.ndjson', ...more];
+  const child = new BinProcess(world, argv, server.env, { user: { uid: 4711, gid: 4711 } });
+  expect([await child.ended(), child.stderr]).toEqual([
+    9,
+    expect.stringContaining(`${planted} could not be ${done}`),
+  ]);
+  expect(child.stderr).toContain('why: permission denied');
+  expect(existsSync(planted)).toBe(true);
+});
+
 it('refuses a link with --log-file', async () => {
   const world = makeWorld();
   const links = plant(world, 'run.log');
