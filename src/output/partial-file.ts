@@ -32,7 +32,7 @@ export interface FileTarget {
 }
 
 /**
- * Resolves an output name without changing anything. Throws E-FILE-WRITE for a folder, and for a path through a
+ * Resolves an output name without changing anything. Throws E-FILE-WRITE for a folder or a socket, and for a path through a
  * symbolic link of another user than `uid`, who would choose the file that is written, or to their named pipe.
  */
 export async function resolveTarget(
@@ -51,10 +51,18 @@ export async function resolveTarget(
   if (found?.isDirectory() || name.endsWith('/'))
     throw fileWriteError({ file: name, done: 'written', option }, { code: 'EISDIR' });
   if (found?.isFIFO()) refuseForeignPipe(path, found.uid, place, { uid });
+  if (found?.isSocket()) throw socketError(name, option);
   const isFile = !found || found.isFile() || found.isSymbolicLink(); // a link is replaced
   if (!isFile) return { kind: 'stream', name, path, option };
   return { kind: 'file', name, path, partial: `${path}.partial`, option };
 }
+
+const socketError = (name: string, option: OptionName): EngagectlError =>
+  new EngagectlError('E-FILE-WRITE', `${name} is a socket`, {
+    why: 'records are written to files, named pipes and devices',
+    fix: `name a file with ${option('output', '<file>')}, or write to standard output and pipe it`,
+    file: name,
+  });
 
 const isOpenFile = (path: string): boolean => path.startsWith('/proc/');
 

@@ -10,6 +10,9 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { promisify } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { EngagectlError } from '../../../src/errors.js';
@@ -22,12 +25,19 @@ import {
   type Page,
   type PageReply,
 } from '../../support/servers/page-server.js';
-import { makeWorld } from '../../support/test-environment.js';
+import { BinProcess } from '../../support/processes/bin-process.js';
+import { makeWorld, type World } from '../../support/test-environment.js';
 import { until } from '../../support/until.js';
 
 const range = ['--event', 'App Launched', '--from', '2024-01-01', '--to', '20240131'];
 const command = ['export-profiles', ...range];
 const toFile = [...command, '-o', 'out.ndjson'];
+
+/** Runs the built program, whose standard error is a socket. */
+async function ended(world: World, argv: readonly string[], env: Readonly<Record<string, string>>) {
+  const child = new BinProcess(world, argv, env);
+  return { code: await child.ended(), stderr: child.stderr };
+}
 
 /** Every one of these would change in JSON.parse and JSON.stringify. */
 const awkward = [
@@ -495,6 +505,19 @@ describe('engagectl export-profiles', () => {
       expect(await reading).toBe(lines);
       expect((await world.run([...command, '-o', '/dev/null'])).code).toBe(0);
       expect(readdirSync(world.cwd)).toEqual(['pipe']);
+    });
+
+    it('refuses a socket, also one that is open, before the first request: exit 9', async () => {
+      await using server = await startPageServer(() => twoPages);
+      const world = makeWorld({ env: server.env });
+      const listener = createServer().listen(world.path('socket'));
+      await once(listener, 'listening');
+      for (const file of ['socket', '/dev/stderr']) {
+        const { code, stderr } = await ended(world, [...command, '-o', file], server.env);
+        expect([code, stderr]).toEqual([9, expect.stringContaining(`${file} is a socket`)]);
+      }
+      await promisify(listener.close.bind(listener))();
+      expect(server.openings).toEqual([]);
     });
 
     it('reports a closed reader of a FIFO: exit 9', async () => {
