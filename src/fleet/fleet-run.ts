@@ -141,12 +141,19 @@ export const isShard = (shard: unknown): shard is Shard => {
   return [index, count].every(Number.isSafeInteger) && index >= 1 && index <= count;
 };
 
+/** Maximum bytes of the path of a work directory, which leaves room for the files in it, and of each of its names. */
+const longestPath = { all: 3840, name: 255 };
+
 /**
- * Whether a text is a normalized absolute path: without `..`, and without NUL, at which the system would
- * truncate it.
+ * Whether a text is a normalized absolute path that the system accepts: without `..`, without NUL, at which the system
+ * would truncate it, and not too long.
  */
 export const isWorkDir = (text: unknown): text is string =>
-  typeof text === 'string' && !text.includes('\0') && path.resolve(text) === text;
+  typeof text === 'string' &&
+  Buffer.byteLength(text) <= longestPath.all &&
+  text.split(path.sep).every((name) => Buffer.byteLength(name) <= longestPath.name) &&
+  !text.includes('\0') &&
+  path.resolve(text) === text;
 
 /** Returns the same id for the same work, so that submitting it twice gives one run. */
 export function fleetRunId(

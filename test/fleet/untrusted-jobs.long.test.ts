@@ -590,9 +590,17 @@ describe.skipIf(!redis)('fleet status', () => {
     await runs.add('run', { run: '../../x', workDir, lane: 'x' }, { jobId: 'run-x' });
     await runs.add('run', null, { jobId: 'run-y' });
     await runs.add('run', { run: '0123456789ab', workDir, lane: 'x' }, { jobId: 'run-z' });
+    const tooLong = { fedcba987654: '/long'.repeat(40_000), fedcba987653: `/${'long'.repeat(64)}` };
+    for (const [run, place] of Object.entries(tooLong))
+      await runs.add('run', { run, workDir: place, lane: 'x' }, { jobId: `run-${run}` });
     await runs.close();
     const { code, stdout, stderr } = await attack.fleet.run('status');
     expect(code, stderr).toBe(0);
+    expect(stdout).not.toContain('/long');
+    for (const run of Object.keys(tooLong)) {
+      const one = await attack.fleet.run('status', run);
+      expect([one.code, one.stderr]).toEqual([2, expect.stringContaining('E-USAGE')]);
+    }
     expect(stdout).toContain(attack.run);
     expect(stdout).not.toContain('../../x');
     expect(stdout).not.toMatch(/^\/y/m);
