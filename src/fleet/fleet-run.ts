@@ -7,6 +7,7 @@ import {
   existsSync,
   fstatSync,
   lstatSync,
+  type Stats,
   openSync,
   readdirSync,
   readFileSync,
@@ -16,6 +17,7 @@ import {
 } from 'node:fs';
 import { EngagectlError, type ExitCode } from '../errors.js';
 import { noFollow, replaceFile } from '../files/atomic-write.js';
+import { fileReadError } from '../files/file-errors.js';
 import { refuseUntrusted, type TrustRuntime } from '../files/ownership.js';
 import { fingerprint } from '../jobs/run/run-folder.js';
 import { startsWithEvents } from '../jobs/input-files.js';
@@ -328,9 +330,21 @@ export class WorkDirectory {
     }
   }
 
-  /** Refuses everything except files and directories: opening it could lead elsewhere, or block. */
+  /**
+   * Refuses everything except files and directories: opening it could lead elsewhere, or block. Throws E-FILE-READ if it
+   * cannot be looked at, such as in a work directory of another user.
+   */
   refuseLink(name: string): void {
-    const found = lstatSync(name, { throwIfNoEntry: false });
+    let found: Stats | undefined;
+    try {
+      found = lstatSync(name, { throwIfNoEntry: false });
+    } catch (cause) {
+      throw fileReadError(
+        name,
+        'check who queued this run, and the permissions of its work directory',
+        cause,
+      );
+    }
     if (!found || found.isFile() || found.isDirectory()) return;
     throw linked(name, `remove it, then: engagectl fleet retry ${path.basename(this.path)}`);
   }

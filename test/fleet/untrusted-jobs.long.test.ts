@@ -593,7 +593,14 @@ describe.skipIf(!redis)('fleet status', () => {
     const tooLong = { fedcba987654: '/long'.repeat(40_000), fedcba987653: `/${'long'.repeat(64)}` };
     for (const [run, place] of Object.entries(tooLong))
       await runs.add('run', { run, workDir: place, lane: 'x' }, { jobId: `run-${run}` });
+    const inFile = { run: 'fedcba987652', workDir: '/etc/passwd', lane: 'x' };
+    await runs.add('run', inFile, { jobId: `run-${inFile.run}` });
     await runs.close();
+    const unreadable = await attack.fleet.run('status', inFile.run);
+    expect([unreadable.code, unreadable.stderr]).toEqual([
+      9,
+      expect.stringContaining('why: a part of its path is a file'),
+    ]);
     const { code, stdout, stderr } = await attack.fleet.run('status');
     expect(code, stderr).toBe(0);
     expect(stdout).not.toContain('/long');
