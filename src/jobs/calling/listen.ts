@@ -95,11 +95,17 @@ export async function listenForCalls(
   signal.throwIfAborted();
 }
 
-const replaced = (cuid: string, errorName: string): EngagectlError =>
-  new EngagectlError('E-CALL', `${cuid} receives no more calls here: ${errorName}`, {
-    why: 'the router rejects this phone, because another process uses its cuid or its key is no longer valid',
-    fix: 'stop the other program that uses this cuid, or use another cuid',
+const replaced = (cuid: string, errorName: string): EngagectlError => {
+  const isKey = errorName === 'AUTH_FAILURE';
+  return new EngagectlError('E-CALL', `${cuid} receives no more calls here: ${errorName}`, {
+    why: isKey
+      ? 'the router rejects the API key, or another program answers at its address'
+      : 'the router rejects this phone, because another process uses its cuid',
+    fix: isKey
+      ? 'check the API key and what listens at that address, then start this command again'
+      : 'stop the other program that uses this cuid, or use another cuid',
   });
+};
 
 /** Reads the buttons of missed-call notifications: one to three ids with labels. Throws E-FORMAT. */
 export async function readMissedActions(

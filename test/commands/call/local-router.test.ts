@@ -144,6 +144,21 @@ it.skipIf(process.platform === 'win32')(
   },
 );
 
+it('reports a stranger at the port of a stopped router, not another process with its cuid', async () => {
+  const router = await scriptedRouter();
+  const env = { ENGAGECTL_CALL_ACCOUNT_ID: 'acc', ENGAGECTL_CALL_API_KEY: 'call-key' };
+  const argv = ['call', 'listen', '--cuid', 'ann_1', '--call-url', router.url];
+  const listening = makeWorld({ env }).run(argv, { sleep: 'real' });
+  await until(() => router.heard.some(({ t }) => t === 'auth'));
+  await router.settled();
+  router.stop();
+  await scriptedRouter({ port: Number(new URL(router.url).port), apiKey: 'of the stranger' });
+  const { code, stderr } = await listening;
+  expect([code, stderr]).toEqual([3, expect.stringContaining('no more calls here: AUTH_FAILURE')]);
+  expect(stderr).toContain('or another program answers at its address');
+  expect(stderr).not.toContain('cuid');
+});
+
 /** A router that sends these events of the call, and the words of a command that places it. */
 async function repeatingRouter(events: readonly CallEvent[]) {
   const router = await scriptedRouter();
