@@ -227,24 +227,24 @@ export function otherKeyFailure(
   const isNamed = identityGiven || objectId !== undefined;
   if (!isNamed && shape !== 'exported event') return undefined;
   const named = [objectId, identityGiven ? identity : undefined];
-  const columns = (isNamed ? named : ['identity', 'objectId'])
-    .filter((column) => column !== undefined)
-    .map((column) => ({ column, value: columnValue(json, column) }))
-    .filter(({ value }) => value !== '');
-  if (columns.length === 0) return undefined;
+  const columns = (isNamed ? named : ['identity', 'objectId']).filter((one) => one !== undefined);
+  const values = columns.flatMap((column) => valuesOf(json, column));
+  if (values.length === 0 && !isNamed) return undefined;
   const keys = keysSent(json, shape);
-  const isOther = ({ value }: { readonly value: string }): boolean => !keys.includes(value);
-  const isForeign = keys.some((key) => columns.every(({ value }) => value !== key));
-  const other = columns.find(isOther) ?? (isForeign ? columns[0] : undefined);
-  return (
-    other && `column "${other.column}": this record, which is sent unchanged, names another user`
-  );
+  const isOther = keys.some((key) => !values.includes(key));
+  if (values.length > 0 && !isOther && values.every((value) => keys.includes(value)))
+    return undefined;
+  const [what, user] =
+    values.length > 0 ? ['', 'another user'] : ['it is empty or missing, and ', 'a user'];
+  return `column "${columns[0]}": ${what}this record, which is sent unchanged, names ${user}`;
 }
 
-/** Returns the text of a column that identifies the user; '' if it is empty or missing. */
-function columnValue(json: JsonParser, column: string): string {
-  const value = valueAt(json, namesOfPath(column)) ?? '';
-  return typeof value === 'string' ? value : stringifyLossless(value);
+/** Returns what a column that identifies the user has: as the name of a member, and as a path. */
+function valuesOf(json: JsonParser, column: string): string[] {
+  return [[column], namesOfPath(column)]
+    .map((names) => valueAt(json, names) ?? '')
+    .map((value) => (typeof value === 'string' ? value : stringifyLossless(value)))
+    .filter((value) => value !== '');
 }
 
 /** Returns the keys with which a record is sent, as the functions that write it choose them. */
@@ -263,7 +263,7 @@ const isText = (value: LosslessJson | undefined): value is string =>
 
 /** Returns the value at a path; undefined if there is none. */
 function valueAt(json: JsonParser, [first, ...rest]: readonly string[]): LosslessJson | undefined {
-  const index = json.find(first!);
+  const index = json.find(Buffer.from(first!).toString('latin1'));
   if (index < 0 || json.isEmptyAt(index)) return undefined;
   let value: LosslessJson | undefined = parseLossless(json.valueText(index));
   for (const name of rest) value = isMap(value) ? value.get(name) : undefined;
@@ -318,7 +318,7 @@ export function writeTypedRecord(
     return `type is ${quoteValue(type ?? rawValue(json, typeIndex))}, not "profile" or "event" (with --identity or --map, it is a property like others)`;
   }
   records.idempotent = !json.hasOperator;
-  records.pass(json.start, json.end);
+  records.pass(json.bytes, json.start, json.end);
   const failures = [
     keyFailure(json, records),
     tsFailure(json),

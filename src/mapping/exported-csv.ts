@@ -120,21 +120,12 @@ export class ExportedRecords {
     return `{${parts.join(',')}}`;
   }
 
-  /**
-   * Returns an identity without the apostrophe of `--csv-formulas escape`. It may belong to the identity, which is that of
-   * another user then: only the list of the user's identities tells.
-   */
+  /** Refuses an identity with an apostrophe that may be that of `--csv-formulas escape`: then it is of another user. */
   #identity(text: string | undefined, name: string, list: string | undefined): string | undefined {
-    if (text === undefined || !text.startsWith(`"'`)) return text;
-    const marked = JSON.parse(text) as string;
-    const plain = withoutApostrophe(marked);
-    if (plain === marked) return text;
-    const known = list !== undefined && isJson(list) ? (JSON.parse(list) as unknown) : [];
-    const isKnown = (one: string): boolean => Array.isArray(known) && known.includes(one);
-    if (isKnown(marked)) return text;
-    if (!isKnown(plain))
-      this.failure ??= `${name}: the apostrophe in ${quoteValue(marked)} may be that of --csv-formulas escape, before another user: upload an NDJSON export`;
-    return JSON.stringify(plain);
+    const identity = text?.startsWith(`"'`) ? (JSON.parse(text) as string) : '';
+    if (withoutApostrophe(identity) !== identity && !identitiesIn(list).includes(identity))
+      this.failure ??= `${name}: the apostrophe in ${quoteValue(identity)} may be that of --csv-formulas escape, before another user: upload an NDJSON export`;
+    return text;
   }
 
   #flag(text: string | undefined, name: string): string | undefined {
@@ -216,14 +207,25 @@ export function exportedValues(
     (name, column) =>
       !typedColumns.test(name) && isQuoted(column) && plainText.test(textAt(column)),
   );
+  const list = header.indexOf('all_identities');
+  const isListed = (identity: string): boolean =>
+    list >= 0 && identitiesIn(textAt(list)).includes(identity);
   return header.map((name, column) => {
     if (startOf(column) === bounds[first + 2 * column + 1]) return undefined;
     const text = textAt(column);
     const isMarked = isQuoted(column) && !quotesAll && !/[",\r\n]/.test(text);
     const isText = isMarked || textColumns.test(name);
     if (!isText && (scalar.test(text) || (text.startsWith('[') && isJson(text)))) return text;
-    return JSON.stringify(keyColumn.test(name) ? text : withoutApostrophe(text));
+    const plain = withoutApostrophe(text);
+    const isKept = plain !== text && keyColumn.test(name) && !isListed(plain);
+    return JSON.stringify(isKept ? text : plain);
   });
+}
+
+/** Returns the identities of an exported profile, which show whether an apostrophe belongs to one. */
+function identitiesIn(list = ''): readonly unknown[] {
+  const known = isJson(list) ? (JSON.parse(list) as unknown) : [];
+  return Array.isArray(known) ? known : [];
 }
 
 function isJson(text: string): boolean {

@@ -101,6 +101,8 @@ export class RecordBuilder {
   /** Whether the record has no operator such as $incr. Events are never idempotent, whatever its value. */
   idempotent = true;
   isEvent = false;
+  /** Bytes of the rows. */
+  #read: Buffer | undefined;
   #passedStart = 0;
   #passedEnd = 0;
 
@@ -108,8 +110,9 @@ export class RecordBuilder {
     this.out = out;
   }
 
-  /** Passes on the record as read, `bytes[start, end)` of the rows, instead of writing it to `out`. */
-  pass(start: number, end: number): void {
+  /** Passes on a record as read, `bytes[start, end)`, instead of writing it to `out`, unless it was read from other bytes than the rows. */
+  pass(bytes: Buffer, start: number, end: number): void {
+    if (bytes !== this.#read) this.out.raw(bytes, start, end);
     this.#passedStart = start;
     this.#passedEnd = end;
   }
@@ -122,6 +125,7 @@ export class RecordBuilder {
     const block = blockOf(rows, picked.length);
     const { out } = this;
     out.length = 0;
+    this.#read = rows.bytes;
     for (const row of picked) {
       const start = out.length;
       this.idempotent = true;

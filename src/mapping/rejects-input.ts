@@ -39,8 +39,11 @@ export function readInputRecord(
 }
 
 /** Whether `readInputRecord` has read the record of a line of a rejects file; a corrected text has bytes of its own. */
-export const isUnwrapped = (json: JsonParser, { bytes, bounds }: RowBlock, row: number): boolean =>
-  json.bytes !== bytes || json.start !== bounds[2 * row];
+export function isUnwrapped(json: JsonParser, { bytes, bounds }: RowBlock, row: number): boolean {
+  let start = bounds[2 * row]!;
+  while (bytes[start]! <= 0x20) start += 1;
+  return json.bytes !== bytes || json.start !== start;
+}
 
 /** Unwraps rejects lines, which are nested if the input of the earlier run was a rejects file, too. */
 function unwrap(json: JsonParser, stage: string | undefined): RejectReason | undefined {

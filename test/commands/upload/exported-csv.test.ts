@@ -408,3 +408,15 @@ it('sends a row to no other user whose identity has an apostrophe less', async (
   const { code, stderr } = await world.run(['upload', 'e.csv']);
   expect([code, stderr]).toEqual([3, expect.stringContaining('profile.identity: the apostrophe')]);
 });
+
+it('sends rows of an export with the columns of the format of the service as records', async () => {
+  const { world, service } = await serve();
+  const rows = ['identity,type,profileData.City', 'ann,profile,Oslo', 'bob,profile,Rome'];
+  writeFileSync(world.path('e.csv'), `${rows.join('\n')}\n`);
+  const { code, stderr } = await world.run(['upload', 'e.csv']);
+  expect([code, stderr]).toEqual([0, expect.stringContaining('uploaded 2')]);
+  expect(written(service).flat()).toEqual([
+    { identity: 'ann', type: 'profile', profileData: { City: 'Oslo' } },
+    { identity: 'bob', type: 'profile', profileData: { City: 'Rome' } },
+  ]);
+});

@@ -685,3 +685,26 @@ it.each([['upload'], ['demerge', '--yes']])(
     expect(service.requests()).toEqual([]);
   },
 );
+
+it('sends corrected records in the format of the service as they are, whatever stands before them', async () => {
+  const { world, service } = await serve();
+  const event = (n: number) =>
+    `{"identity":"u${n}","type":"event","evtName":"Buy","ts":170000000${n},"evtData":{"n":${n}}}`;
+  writeFileSync(world.path('e.ndjson'), `${event(1).slice(0, -1)}\n${event(2).slice(0, -1)}\n`);
+  expect((await world.run(['upload', 'e.ndjson'])).code).toBe(3);
+  const rejects = readFileSync(world.path('e.ndjson.rejects.ndjson'), 'utf8');
+  const corrected = rejects.replaceAll(String.raw`}"}`, String.raw`}}"}`);
+  writeFileSync(world.path('r.ndjson'), `${event(3)}\n${corrected}`);
+  expect((await world.run(['upload', 'r.ndjson'])).code).toBe(0);
+  expect(written(service).flat()).toEqual([3, 1, 2].map((n) => JSON.parse(event(n)) as unknown));
+});
+
+it('takes no apostrophe from an identity in a rejects file, whoever lists another one beside it', async () => {
+  const { world, service } = await serve();
+  const record = { identity: "'@own", all_identities: ['@own'], 'profileData.x': '1' };
+  const reject = { source: 'form.ndjson', line: 1, stage: 'notSent', error: 'stopped', record };
+  writeFileSync(world.path('r.ndjson'), `${JSON.stringify(reject)}\n`);
+  const { code, stderr } = await world.run(['upload', 'r.ndjson']);
+  expect([code, stderr]).toEqual([3, expect.stringContaining('may be that of --csv-formulas')]);
+  expect(service.requests()).toEqual([]);
+});

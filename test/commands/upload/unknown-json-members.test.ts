@@ -139,6 +139,14 @@ it.each<[object, ...string[]]>([
     'userId',
   ],
   [{ userId: 'own', objectId: 'own', identity: 'other', profileData: {} }, '--identity', 'userId'],
+  [{ 'user.id': 'own', identity: 'other', profileData: {} }, '--identity', 'user.id'],
+  [
+    { 'user.id': 'own', profile: { identity: 'other' }, event_props: {}, event_name: 'A', ts: 20260101000000 }, // prettier-ignore
+    '--identity',
+    'user.id',
+  ],
+  [{ 'd.id': 'own', type: 'profile', identity: 'other', profileData: {} }, '--object-id', 'd.id'],
+  [{ Schlüssel: 'own', identity: 'other', profileData: {} }, '--identity', 'Schlüssel'],
   [
     { device: 'own', objectId: 'own', platformInfo: [{ objectId: 'other' }] },
     '--object-id',
@@ -161,19 +169,29 @@ it.each<[object, ...string[]]>([
   expect(code).toBe(3);
 });
 
+// The program had no user for the visitor.
+it.each([{ userId: null }, { userId: '' }, {}])(
+  'rejects a record that names a user of its own beside an empty column: %j',
+  async (own) => {
+    const posted = { ...own, type: 'profile', identity: 'other', profileData: {} };
+    const { code, stderr } = await upload([posted], '--identity', 'userId');
+    expect(stderr).toContain(': column "userId": it is empty or missing, and this record');
+    expect(code).toBe(3);
+  },
+);
+
 it('sends a record unchanged whose column names the same user', async () => {
   const { code, stderr } = await upload(
     [
       { userId: 7, type: 'profile', identity: '7', profileData: {} },
       { userId: 'u1', identity: 'u1', all_identities: ['u1'], profileData: {} },
-      { userId: '', type: 'profile', identity: 'u2', profileData: {} },
-      { type: 'profile', identity: 'u3', profileData: {} },
-      { type: 'profile', identity: 'u4', objectId: 'device-4', profileData: {} },
     ],
     '--identity',
     'userId',
   );
   expect(code, stderr).toBe(0);
+  const both = { type: 'profile', identity: 'u4', objectId: 'device-4', profileData: {} };
+  expect(await upload([both])).toMatchObject({ code: 0 });
 });
 
 it('compares long numbers of such a column digit by digit', async () => {
