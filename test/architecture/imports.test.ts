@@ -39,7 +39,7 @@ const mayImport: Readonly<Record<string, string>> = {
   calling: '',
   'calling/node': 'calling, import() ws, import() @roamhq/wrtc',
   fleet:
-    'type contract, jobs, bulk, wording, errors, files, type runtime, import() bullmq, import() ioredis, import() pg',
+    'type contract, jobs, bulk, text, wording, errors, files, type runtime, import() bullmq, import() ioredis, import() pg',
 
   // the ground floor
   config: 'contract, did-you-mean, wording, errors, files, type runtime, zod, import() conf',
@@ -80,6 +80,7 @@ const mayRead: Readonly<Record<string, string>> = {
   'service/calls/websocket-server.ts': 'random',
   'service/test-certificate.ts': 'random', // a key and a serial number
   'service/store/database.ts': 'random', // a key, which must not be foretold
+  'wasm.ts': 'random', // the secret of hash tables
   'files/atomic-write.ts': 'random', // a name at which nobody can plant a link
 };
 
@@ -307,7 +308,7 @@ const outsideWorld: Readonly<Record<string, RegExp>> = {
     /(?<![.\w])process(?:\.\w|\[|\?\.)|[=(,?:]\s*process\b(?! (?!as\b)\w)|globalThis\.process|node:process/,
   clock: /\bDate\.now\b|\bnew Date\(\)|\bperformance\b|\bhrtime\b/,
   timers: /\bset(?:Timeout|Interval|Immediate)\b|node:timers/,
-  random: /\bMath\.random\b|\brandom(?:UUID|Bytes|Int)\b|\bgetRandomValues\b/,
+  random: /\bMath\.random\b|\brandom(?:UUID|Bytes|Int|FillSync)\b|\bgetRandomValues\b/,
 };
 
 function readsOf(name: string, text: string): string[] {
