@@ -351,12 +351,16 @@ export function rejectRow(reject: Reject, columns: readonly string[]): string {
 const isJsonValue = (text: string): boolean => /^(?:true|false|-?\d[\d.eE+-]*|\{\s*\})$/.test(text);
 
 /**
- * Converts a line of another CSV dialect cell by cell; returns a line of ours unchanged. A line that is cut or
- * cannot be split becomes one cell, which is not a valid row.
+ * Converts a line of another CSV dialect cell by cell; returns a line of ours and of a list as it was read, so that it
+ * is rejected again until it is corrected. A line that is cut or cannot be split becomes one cell, which is not a valid
+ * row.
  */
 function betweenCommas(line: string, { delimiter = ',', quote = '"', escape = quote }: Reject) {
   if (isCutRejectText(line)) return quoteCsvCell(line);
-  if (delimiter === ',' && quote === '"' && escape === quote) return line;
+  const isRfc4180 = quote === '"' && escape === quote;
+  // A list has no cells. What its quotes mean there must not make one valid cell of the line here.
+  if (delimiter === '') return isRfc4180 ? line : `${line},`;
+  if (delimiter === ',' && isRfc4180) return line;
   const cells: string[] = [];
   for (let at = 0; at <= line.length; at += delimiter.length) {
     const isQuoted = quote !== '' && line.startsWith(quote, at);

@@ -493,6 +493,46 @@ describe('--rejects x.csv', () => {
     },
   );
 
+  describe.each<[string, readonly string[], string]>([
+    ['subscribe', ['--type', 'email', '--status', 'Unsubscribe'], '@x.test'],
+    ['demerge', ['--yes'], ''],
+  ])('of a list for %s', (command, flags, ending) => {
+    it.each<[string, readonly string[], string, string]>([
+      ['a stray quote', [], `bad"x${ending}`, `bad"x${ending}`],
+      ['a quote and a comma', [], `bad"x,y${ending}`, `bad"x,y${ending}`],
+      ['text behind a quote', [], `"bad"x${ending}`, `"bad"x${ending}`],
+      ['a stray quote of another dialect', ['--quote', "'"], `bad'x${ending}`, `bad'x${ending},`],
+    ])(
+      'has a line with %s as it was read, which stays rejected',
+      async (_, dialect, line, kept) => {
+        const { service, world } = await serve();
+        writeFileSync(world.path('l.txt'), `ann${ending}\n${line}\nbob${ending}\n`);
+        const send = [command, 'l.txt', ...flags, ...dialect, '--rejects', 'r.csv'];
+        const first = await world.run(send);
+        expect(first.code).toBe(3);
+        const text = readFileSync(world.path('r.csv'), 'utf8');
+        expect(text.split('\n')[1]).toBe(`${kept},2,${text.split(`${kept},2,`)[1]!.trim()}`);
+        await service.reset();
+        expect((await world.run(printed(first.stderr))).code).toBe(3);
+        expect(written(service)).toEqual([]);
+        writeFileSync(world.path('r.csv'), text.replace(`${kept},2`, `cat${ending},2`));
+        expect((await world.run(printed(first.stderr))).code).toBe(0);
+      },
+    );
+  });
+
+  it('of a CSV rejects file that is read as a list has its lines as they were read', async () => {
+    const { service, world } = await serve();
+    const rejects = 'value,engagectl_line,engagectl_error\na@x.test,3,"unknown: no response"\n';
+    writeFileSync(world.path('x.csv'), rejects);
+    const flags = ['--type', 'email', '--status', 'Unsubscribe', '--input-format', 'list'];
+    const { code } = await world.run(['subscribe', 'x.csv', ...flags, '--rejects', 'y.csv']);
+    expect(code).toBe(3);
+    const text = readFileSync(world.path('y.csv'), 'utf8');
+    expect(text).toContain('\na@x.test,3,"unknown: no response",2,"parse: ');
+    expect(JSON.stringify(written(service))).not.toContain('a@x.test');
+  });
+
   it('is refused for an input without columns', async () => {
     const { world } = await serve();
     writeFileSync(world.path('users.ndjson'), '{"identity":"u1"}\n');
