@@ -140,7 +140,7 @@ export const topicPages = {
 
     The input format comes from --input-format, then the file extension, then the content. Gzip is
     recognized by its content, UTF-8 and UTF-16 by their byte order mark; other encodings need
-    --encoding.
+    --encoding. ISO-2022-JP is refused.
 
     Input:
     .csv, .tsv       RFC 4180 with a header row; other dialects: --delimiter, --quote, --escape, --comment

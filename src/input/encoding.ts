@@ -50,10 +50,20 @@ async function refuseUtf8(
   });
 }
 
-/** Throws EngagectlError E-USAGE for an encoding that Node.js does not support. */
+/** Throws EngagectlError E-USAGE for an encoding that Node.js does not support, and for ISO-2022-JP. */
 export function checkEncoding(encoding: string | undefined): void {
+  if (nameOf(encoding) !== 'iso-2022-jp') return;
+  throw new EngagectlError('E-USAGE', `the encoding "${encoding}" is not supported`, {
+    why: 'an escape sequence in the text of a cell changes what the bytes behind it mean, also the quote that ends the cell',
+    // iconv takes the escape sequences of a cell for its own, too
+    fix: 'save the input as UTF-8 with the program that wrote it, and leave out --encoding',
+  });
+}
+
+/** Returns the standard name of an encoding. */
+function nameOf(encoding: string | undefined): string {
   try {
-    return void new TextDecoder(encoding);
+    return new TextDecoder(encoding).encoding;
   } catch (cause) {
     throw new EngagectlError('E-USAGE', `unknown encoding "${encoding}"`, {
       why: 'Node.js does not know this encoding',

@@ -278,6 +278,13 @@ describe('D an unusable input', () => {
       { id: 'E-USAGE', message: /klingon/ },
     ],
     [
+      'an encoding with escape sequences under another of its names',
+      'x.csv',
+      'a\n1\n',
+      { encoding: 'csISO2022JP' },
+      { id: 'E-USAGE', message: /csISO2022JP/ },
+    ],
+    [
       'a quote as delimiter',
       'x.csv',
       'a\n1\n',

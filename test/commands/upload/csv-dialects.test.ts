@@ -116,3 +116,17 @@ it.each([
     expect(written(service)).toEqual([]);
   },
 );
+
+it('makes no record of the inside of a cell whose escape sequence hides the quote at its end', async () => {
+  const { service, world } = await serve();
+  const escape = '\x1B$B!';
+  const rows = ['ann,Oslo', `mal,"a,x${escape}"`, 'bob,Rome'];
+  const evil = `mal2,"\r\nvic,Evil\r\ny,z${escape}"`;
+  writeFileSync(
+    world.path('jp.csv'),
+    ['identity,City', ...rows, evil, 'cat,Bonn', ''].join('\r\n'),
+  );
+  const { code, stderr } = await world.run(['upload', 'jp.csv', '--encoding', 'iso-2022-jp']);
+  expect(written(service)).toEqual([]);
+  expect([code, stderr]).toEqual([2, expect.stringContaining('save the input as UTF-8')]);
+});
