@@ -330,3 +330,40 @@ it.each([
   expect(code).toBe(3);
   expect(stderr).not.toContain('secret');
 });
+
+it.each<[what: string, file: string, text: string, argv: readonly string[]]>([
+  ['a line to demerge', 'in.ndjson', '"secret-123 "\n', ['demerge', '--yes']],
+  ['a line that JSON escapes', 'in.ndjson', '"\\u0073ecret-123 "\n', ['demerge', '--yes']],
+  ['an array to demerge', 'in.json', '["secret-123 "]', ['demerge', '--yes']],
+  ['an array in a line', 'in.ndjson', '["secret-123"]\n', ['demerge', '--yes']],
+  [
+    'a line of a rejects file',
+    'in.ndjson',
+    '{"source":"a","line":1,"stage":"validate","error":"-","record":"secret-123 "}\n',
+    ['demerge', '--yes'],
+  ],
+  ['a line that is looked up', 'in.ndjson', '"secret-123"\n', ['get-profile', '--input']],
+  ['a line with a space', 'in.ndjson', '"secret-123 "\n', ['get-profile', '--input']],
+  ['an array that is looked up', 'in.json', '["secret-123"]', ['get-profile', '--input']],
+  ['an object id', 'in.json', '["secret-123"]', ['get-profile', '--by=objectId', '--input']],
+])(
+  'masks identities that are bare JSON strings: %s',
+  async (_, file, text, [name = '', ...argv]) => {
+    const named = [name, ...argv, file, '--rejects', 'out.rejects'];
+    const report = name === 'demerge' ? ['--report', 'run.html'] : [];
+    for (const more of [[], ['--json'], ['-vv']]) {
+      const files = { [file]: text };
+      const asked = [...named, ...report, '--fresh'].filter(
+        (word) => name === 'demerge' || word !== '--fresh',
+      );
+      const { everywhere, rejects } = await told(
+        files,
+        asked,
+        answer(200, { status: 'success' }),
+        more,
+      );
+      expect(everywhere).not.toContain('secret');
+      expect(rejects).toContain('ecret-123');
+    }
+  },
+);

@@ -51,7 +51,7 @@ export class RejectSamples {
     this.#keys = keys.flatMap((path) => [path, namesOfPath(path).at(-1)!]);
   }
 
-  add({ source, line, stage, code, error, record }: Reject): void {
+  add({ source, line, stage, code, error, record, columns }: Reject): void {
     const coded = code === undefined ? stage : `${stage} ${code}`;
     const name = this.kinds.has(coded) || this.kinds.size < mostKinds ? coded : stage;
     if (this.areAlike && this.#compared < comparedMaximum) this.#compare(`${name} ${error}`);
@@ -61,7 +61,8 @@ export class RejectSamples {
     const isOfKind = kind.samples.length < samplesOfKind;
     const isFirst = this.first.length < firstRejects;
     if (!isFirst && !isOfKind) return;
-    const personal = personalValues(record ?? '', this.#keys);
+    const isUnread = stage === 'parse' || columns !== undefined; // the string is a text, not an identity
+    const personal = personalValues(record ?? '', this.#keys, isUnread);
     if (isFirst) this.first.push({ source, line, kind: name, code, error, personal });
     if (!isOfKind) return;
     const sample = record === undefined ? {} : { record: startOf(record) };
@@ -149,9 +150,14 @@ export const isPersonalColumn = (name: string, keys: readonly string[]): boolean
 
 /**
  * Collects the values of a record that identify a person, the longest first, so that messages can
- * mask them. `keys` are the columns that the user named as the record's key.
+ * mask them. `keys` are the columns that the user named as the record's key. A record without names is an identity, or
+ * a list of them, unless it `isUnread`.
  */
-function personalValues(record: string, keys: readonly string[]): readonly string[] {
+function personalValues(
+  record: string,
+  keys: readonly string[],
+  isUnread: boolean,
+): readonly string[] {
   const found = new Set<string>();
   const collect = (value: unknown, isPersonal: boolean): void => {
     if (Array.isArray(value)) {
@@ -163,7 +169,9 @@ function personalValues(record: string, keys: readonly string[]): readonly strin
       found.add(String(value));
     }
   };
-  collect(parsed(record), false);
+  const read = parsed(record);
+  const isNameless = typeof read !== 'object' || Array.isArray(read);
+  collect(read, isNameless && !isUnread);
   found.delete('');
   return [...found].toSorted((a, b) => b.length - a.length);
 }
