@@ -226,7 +226,7 @@ export const errorExplanations = {
     ],
     next: [
       'look up the records of stage "unknown" in the rejects file: engagectl get-profile <identity>',
-      'use the rejects file as input of the same command with --retry-unknown    (resends them)',
+      'run the command that the error prints, with the rejects file and --retry-unknown    (resends them)',
     ],
   },
   'E-ANSWER': {

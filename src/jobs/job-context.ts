@@ -77,6 +77,8 @@ export interface Wording {
   readonly correct: (job: string, file: string) => string;
   /** How to find out which records of unknown outcome in `file` have arrived. */
   readonly lookUp: (file: string) => string;
+  /** How to resend the records of unknown outcome in `file`. */
+  readonly resend: (file: string) => string;
   /** Name of the setting for the state directory. */
   readonly stateFolder: string;
 }
@@ -87,6 +89,7 @@ export const libraryWording: Wording = {
   resumeRun: () => 'the same call and resume: true',
   correct: (job, file) => `correct the records in ${file}, then ${job} them again`,
   lookUp: (file) => `look them up in ${file}`,
+  resend: () => 'retryUnknown resends them from that file',
   stateFolder: 'stateFolder',
 };
 

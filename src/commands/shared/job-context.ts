@@ -17,13 +17,14 @@ export const cliAdvice: Wording = {
   resumeRun: (run) => `engagectl runs resume ${quoteForShell(run)}`,
   correct: (_, file) => `correct ${file}, and give it to the same command`,
   lookUp: (file) => `look them up in ${file}`,
+  resend: () => '--retry-unknown resends them from that file',
   stateFolder: 'ENGAGECTL_STATE_DIR',
 };
 
 /** Command lines that handle the rejects of a run. */
 export interface FollowUpCommands {
-  /** Returns the same command line for another input. */
-  readonly again?: ((file: string) => string) | undefined;
+  /** Returns the same command line for another input; `retriesUnknown`: with `--retry-unknown`. */
+  readonly again?: ((file: string, retriesUnknown?: boolean) => string) | undefined;
   /** Returns the command that looks up records of unknown outcome; undefined if there is none. */
   readonly settle?: ((file: string) => string | undefined) | undefined;
 }
@@ -37,6 +38,7 @@ const cliAdviceFor = ({ again, settle }: FollowUpCommands): Wording => ({
     const command = settle?.(file);
     return command ? `find out which ones arrived: ${command}` : cliAdvice.lookUp(file);
   },
+  resend: (file) => (again ? `to resend them: ${again(file, true)}` : cliAdvice.resend(file)),
 });
 
 /** The context of a job started from the command line. */

@@ -72,7 +72,7 @@ export async function runWrite<Flags extends WriteFlags>(
       verb,
       nouns: words.nouns ?? noun,
       rehearsal,
-      again: (file) => suggestCommand(typed, [file], inputFlags),
+      again: (file, retriesUnknown = false) => resendCommand(file, typed, retriesUnknown),
       settle: (file) => settleCommand(name, file, typed),
       next: isTypable(files) ? nextCommand({ name, rehearsal, files }, typed) : undefined,
       reads: false,
@@ -101,6 +101,12 @@ export async function runWrite<Flags extends WriteFlags>(
 
 const isTypable = (files: readonly string[]): boolean =>
   files.length > 0 && files.length <= mostTyped && !files.includes('-');
+
+/** Returns the typed command for a rejects file, whose format needs no flags; `retriesUnknown`: with `--retry-unknown`. */
+function resendCommand(file: string, typed: TypedCommand, retriesUnknown: boolean): string {
+  if (!retriesUnknown) return suggestCommand(typed, [file], inputFlags);
+  return `${suggestCommand(typed, [file], [...inputFlags, 'retry-unknown'])} --retry-unknown`;
+}
 
 /** Suggests the write after a dry run, and `verify` after a write that can be verified. */
 function nextCommand(

@@ -472,12 +472,14 @@ function writeError(
 
   if (stopped?.exitCode === worst) return stopped;
   if (worst === exitCodes.unknown) {
-    const again = `${words.option('retryUnknown')} resends them from that file`;
     const message = `the outcome of ${groupDigits(unknown)} of ${groupDigits(read)} records is unknown`;
     return new EngagectlError('E-UNKNOWN', message, {
       why: stopped?.message ?? 'no response confirmed whether the service processed them',
       resumes: rejects.missing > 0 && stopped?.details.resumes,
-      fix: rejects.missing > 0 ? stopped?.details.fix : `${words.lookUp(rejects.path)}; ${again}`,
+      fix:
+        rejects.missing > 0
+          ? stopped?.details.fix
+          : `${words.lookUp(rejects.path)}; ${words.resend(rejects.path)}`,
       cause: stopped,
     });
   }

@@ -347,6 +347,42 @@ it('skips rejects of unknown outcome in the printed command', async () => {
   expect((await world.run(again)).code).toBe(6);
 });
 
+it.each<[string, string, readonly string[], readonly string[]]>([
+  ['a list', 'l.txt', ['demerge', '--yes', '--input-format', 'list', '--rejects', 'r.csv'], []],
+  ['a table', 'l.csv', ['demerge', '--delimiter', ';', '--quote', "'", '--yes'], []],
+  [
+    'a run that retried',
+    'l.csv',
+    ['demerge', '--retry-unknown', '--encoding=latin1', '--yes', '--rejects', './a b.csv'],
+    [],
+  ],
+  [
+    'events',
+    'l.csv',
+    ['upload', '--event-name', 'A', '--set', 'evtData.a=;', '--type=event'],
+    ['ts'],
+  ],
+])(
+  'prints the command that resends records of unknown outcome: %s',
+  async (_, file, [command = '', ...flags], more) => {
+    const { service, world } = await serve();
+    await service.fault({ times: 1, action: 'reset-before' });
+    const rows = more.length > 0 ? `identity,ts\nann,1700000000\n` : 'identity\nann\nbob\n';
+    writeFileSync(world.path(file), rows);
+    const first = await world.run([command, file, ...flags]);
+    expect(first.code).toBe(6);
+    const line = /; to resend them: engagectl (.* --retry-unknown)$/m.exec(first.stderr)?.[1] ?? '';
+    expect(line).not.toMatch(
+      /--(?:input-format|delimiter|quote|encoding|rejects)|unknown.*unknown/,
+    );
+    const words = line.match(/'[^']*'|\S+/g)!.map((word) => word.replace(/^'(.*)'$/, '$1'));
+    await service.reset();
+    const again = await world.run(words);
+    expect([again.code, again.stderr]).toEqual([0, expect.anything()]);
+    expect(JSON.stringify(written(service))).toContain('ann');
+  },
+);
+
 describe('D a text in a rejects file that is not one CSV record', () => {
   const line = { source: 'users.csv', line: 2, stage: 'parse', error: 'x', columns: ['identity', 'City'] }; // prettier-ignore
 
