@@ -262,6 +262,23 @@ describe('upload --changed', () => {
     },
   );
 
+  it.each([
+    ['gone.ndjson', 'gone.txt'],
+    ['gone.jsonl.gz', 'gone.txt'],
+    ['./a b.d/gone.JSON', "'./a b.d/gone.txt'"],
+    ['old.csv.rejects.ndjson', 'old.csv.txt'],
+  ])('--gone refuses a name of JSON, which a list is not: %s', async (name, other) => {
+    const { world, run, sent } = await stage();
+    writeFileSync(world.path('u.csv'), csv(users(2)));
+    mkdirSync(world.path('a b.d'));
+    writeFileSync(world.path(name), 'earlier\n');
+    const { code, stderr } = await run(...upload, '--gone', name);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('E-USAGE')]);
+    expect(stderr).toContain(`--gone ${other}`);
+    expect(readFileSync(world.path(name), 'utf8')).toBe('earlier\n');
+    expect(sent()).toEqual([]);
+  });
+
   it('--gone refuses to replace a pipe', async () => {
     const { world, run, sent } = await stage();
     writeFileSync(world.path('u.csv'), csv(users(2)));

@@ -14,9 +14,10 @@ import { lockOrWait, runsFolder } from '../run/open-run.js';
 import { formatShard, shardName, shardPath } from '../shard.js';
 import { escapeCsvCell, quoteCsvCell } from '../../output/formats.js';
 import { isUserKey, newSecret, type RecordKey } from '../../text/record-hash.js';
+import { inputFormatOfName, isTableName, parseFileName } from '../../contract/file-formats.js';
 import { separatorLine } from '../../input/input-format.js';
 import type { Shard } from '../job-options.js';
-import type { JobContext } from '../job-context.js';
+import type { JobContext, Wording } from '../job-context.js';
 import {
   readFilesOf,
   type WriteContext,
@@ -298,6 +299,7 @@ function openGone(request: WriteRequest, { runtime: { cwd, uid }, words }: JobCo
     what: 'the list of missing users',
     cwd,
   });
+  refuseJsonName(name, words);
   checkWritablePath(file, place, { uid });
   let temporary: AtomicFile | undefined;
   return {
@@ -323,6 +325,16 @@ function openGone(request: WriteRequest, { runtime: { cwd, uid }, words }: JobCo
     },
     close: (): void => temporary?.discard(),
   };
+}
+
+/** Throws E-USAGE for a name of NDJSON or JSON: a demerge would read the lines of the list as JSON. */
+function refuseJsonName(name: string, { option }: Wording): void {
+  if (inputFormatOfName(name) === undefined || isTableName(name)) return;
+  const { stem, extension } = parseFileName(name);
+  throw new EngagectlError('E-USAGE', `${option('gone', name)} would be a list named like JSON`, {
+    why: `the list of missing users has one of them per line, and a file named ${extension} is read as JSON`,
+    fix: `use .txt, for a list: ${option('gone', `${stem.replace(/(?<=[^/\\])\.rejects$/i, '')}.txt`)}`,
+  });
 }
 
 /** Identities that make nobody take the list for a table or JSON, whose first line would name its columns. */
