@@ -22,6 +22,7 @@ export const inputFlags = [
     'escape',
     'comment',
     'encoding',
+    'skip-lines',
     'limit',
     'rejects',
   ],

@@ -557,6 +557,18 @@ describe('--rejects x.csv', () => {
     );
   });
 
+  it('has its header on the first line, which the printed command does not skip', async () => {
+    const { world } = await serve();
+    writeFileSync(world.path('users.csv'), 'Export\nidentity,City\nu1,Oslo,x\nu2,Rome\n');
+    const upload = ['upload', 'users.csv', '--skip-lines', '1', '--rejects', 'bad.csv'];
+    const first = await world.run(upload);
+    expect(first.code).toBe(3);
+    const text = readFileSync(world.path('bad.csv'), 'utf8');
+    writeFileSync(world.path('bad.csv'), text.replace('Oslo,x', 'Oslo'));
+    const { code, stderr } = await world.run(printed(first.stderr));
+    expect([code, stderr]).toEqual([0, expect.stringMatching(/^uploaded 1 user\n/)]);
+  });
+
   it('of a CSV rejects file that is read as a list has its lines as they were read', async () => {
     const { service, world } = await serve();
     const rejects = 'value,engagectl_line,engagectl_error\na@x.test,3,"unknown: no response"\n';
