@@ -7,7 +7,6 @@ import {
   existsSync,
   fstatSync,
   lstatSync,
-  type Stats,
   openSync,
   readdirSync,
   readFileSync,
@@ -279,7 +278,13 @@ export class WorkDirectory {
    */
   unverified({ anyVersion = false } = {}): FleetRun & { readonly signature?: unknown } {
     const fix = 'submit, collect and all workers must use the same work directory';
-    this.refuseLink(this.path);
+    try {
+      this.refuseLink(this.path);
+    } catch (cause) {
+      if (cause instanceof EngagectlError) throw cause;
+      const cure = 'check who queued this run, and the permissions of its work directory';
+      throw fileReadError(this.path, cure, cause); // a part of its path is a file, or of another user
+    }
     const found = readOwn(this.#runFile, fix) as { readonly version?: unknown };
     if (found.version !== fleetVersion && !anyVersion) throw this.otherVersion(found);
     const run = anyVersion ? { workDir: path.dirname(this.path), ...found } : found;
@@ -330,21 +335,9 @@ export class WorkDirectory {
     }
   }
 
-  /**
-   * Refuses everything except files and directories: opening it could lead elsewhere, or block. Throws E-FILE-READ if it
-   * cannot be looked at, such as in a work directory of another user.
-   */
+  /** Refuses everything except files and directories: opening it could lead elsewhere, or block. */
   refuseLink(name: string): void {
-    let found: Stats | undefined;
-    try {
-      found = lstatSync(name, { throwIfNoEntry: false });
-    } catch (cause) {
-      throw fileReadError(
-        name,
-        'check who queued this run, and the permissions of its work directory',
-        cause,
-      );
-    }
+    const found = lstatSync(name, { throwIfNoEntry: false });
     if (!found || found.isFile() || found.isDirectory()) return;
     throw linked(name, `remove it, then: engagectl fleet retry ${path.basename(this.path)}`);
   }
