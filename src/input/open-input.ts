@@ -204,8 +204,8 @@ async function splitterFor(
     return { cutter: new JsonArraySplitter(state), line: 1, headerLine: null };
   }
   const isList = format === 'list';
-  const { delimiter, firstLine, skippedLines } = isList
-    ? { delimiter: undefined, firstLine: 1, skippedLines: 0 }
+  const { delimiter, firstLine, skippedLines }: Awaited<ReturnType<typeof skipToHeader>> = isList
+    ? { firstLine: 1 + (await skipLines(input.window, options.skipLines ?? 0)), skippedLines: 0 }
     : await skipToHeader(format, input, options);
   const markers = dialectOf(format, { ...options, ...(delimiter !== undefined && { delimiter }) });
   const from = { ...input, firstLine };
@@ -269,7 +269,7 @@ async function skipToHeader(
   format: InputFormat,
   { window, name }: Omit<HeaderInput, 'firstLine'>,
   options: InputOptions,
-): Promise<{ delimiter: string | undefined; firstLine: number; skippedLines: number }> {
+): Promise<{ delimiter?: string | undefined; firstLine: number; skippedLines: number }> {
   let firstLine = 1 + (await skipLines(window, options.skipLines ?? 0));
   const separator = await readSeparatorLine(window);
   if (separator !== undefined) firstLine += 1;

@@ -21,7 +21,11 @@ export const inputOptions: OptionTable = [
     choice(...inputFormatNames),
   ],
   ['--delimiter <text>', 'CSV delimiter (default: detected; tab for TSV)', delimiter],
-  ['--skip-lines <n>', 'lines above the CSV header (default: detected)', integer({ min: 0 })],
+  [
+    '--skip-lines <n>',
+    'lines above the header or the list (default: detected)',
+    integer({ min: 0 }),
+  ],
   ['--records <path>', 'array of records inside a JSON object, such as data.users'],
   [
     '--quote <char>',

@@ -153,6 +153,15 @@ describe('the dialect of a spreadsheet', () => {
     expect(service.requests()).toEqual([]);
   });
 
+  it('skips lines above the values of a list', async () => {
+    const { service, world } = await serve();
+    writeFileSync(world.path('list.txt'), 'Leavers\n\nu1\nu2\n');
+    const flags = ['--yes', '--input-format', 'list', '--skip-lines', '2'];
+    const { code, stderr } = await world.run(['demerge', 'list.txt', ...flags]);
+    expect(code, stderr).toBe(0);
+    expect(written(service).flat()).toEqual(['u1', 'u2']);
+  });
+
   it.each(['sep=,', 'sep=;'])(
     'makes no table of a list whose first value is %s',
     async (separator) => {
