@@ -15,7 +15,6 @@ export function allocate(bytes: i32): i32 {
 
 // Hash tables of names, a name being a key without its escapes. One of 2^bits entries is at most half full. An entry is an
 // i64 that says what it is of (0 where there is none), the hash of its name (u64), and where that starts and ends (i32).
-
 //
 // Who writes a text can make any number of names whose `hashOf` meets. So only the first `mostQuick` names are found by it,
 // and others by the keyed hash of `record-hash.ts`.

@@ -252,6 +252,7 @@ export function hash(start: usize, end: usize, first: u64): u64 {
   let v2 = start2;
   let v3 = start3;
   let at = start;
+  let lastRounds = 3;
   // In four variables, not in globals: those would be written to memory.
   for (let word = first; ; at += 8) {
     v3 ^= word;
@@ -265,20 +266,14 @@ export function hash(start: usize, end: usize, first: u64): u64 {
     v1 = rotl<u64>(v1, 17) ^ v2;
     v2 = rotl<u64>(v2, 32);
     v0 ^= word;
-    if (at > end) break;
-    word = at + 8 <= end ? load<u64>(at) : lastWord(at, end, <u64>(8 + end - start));
-  }
-  v2 ^= 0xff;
-  for (let round = 0; round < 3; round += 1) {
-    v0 += v1;
-    v1 = rotl<u64>(v1, 13) ^ v0;
-    v2 += v3;
-    v3 = rotl<u64>(v3, 16) ^ v2;
-    v0 = rotl<u64>(v0, 32) + v3;
-    v3 = rotl<u64>(v3, 21) ^ v0;
-    v2 += v1;
-    v1 = rotl<u64>(v1, 17) ^ v2;
-    v2 = rotl<u64>(v2, 32);
+    if (at <= end) {
+      word = at + 8 <= end ? load<u64>(at) : lastWord(at, end, <u64>(8 + end - start));
+      continue;
+    }
+    if (lastRounds == 0) break;
+    if (lastRounds == 3) v2 ^= 0xff;
+    lastRounds -= 1;
+    word = 0;
   }
   return v0 ^ v1 ^ v2 ^ v3;
 }

@@ -204,9 +204,10 @@ async function splitterFor(
     return { cutter: new JsonArraySplitter(state), line: 1, headerLine: null };
   }
   const isList = format === 'list';
-  const { delimiter, firstLine, skippedLines }: Awaited<ReturnType<typeof skipToHeader>> = isList
-    ? { firstLine: 1 + (await skipLines(input.window, options.skipLines ?? 0)), skippedLines: 0 }
-    : await skipToHeader(format, input, options);
+  const below = 1 + (await skipLines(input.window, options.skipLines ?? 0));
+  const { delimiter, firstLine, skippedLines } = isList
+    ? { delimiter: undefined, firstLine: below, skippedLines: 0 }
+    : await skipToHeader(format, { ...input, firstLine: below }, options);
   const markers = dialectOf(format, { ...options, ...(delimiter !== undefined && { delimiter }) });
   const from = { ...input, firstLine };
   const header = isList
@@ -267,12 +268,10 @@ async function refuseOtherForm(
 /** Removes lines above the header row from the window; returns the delimiter, if it was detected. */
 async function skipToHeader(
   format: InputFormat,
-  { window, name }: Omit<HeaderInput, 'firstLine'>,
+  { window, name, firstLine }: HeaderInput,
   options: InputOptions,
-): Promise<{ delimiter?: string | undefined; firstLine: number; skippedLines: number }> {
-  let firstLine = 1 + (await skipLines(window, options.skipLines ?? 0));
+): Promise<{ delimiter: string | undefined; firstLine: number; skippedLines: number }> {
   const separator = await readSeparatorLine(window);
-  if (separator !== undefined) firstLine += 1;
   const known = options.delimiter ?? separator ?? (format === 'tsv' ? '\t' : undefined);
   const { quote, comment } = options;
   const found = detectTable(window.bytes.subarray(0, sampleBytes), {
@@ -289,10 +288,9 @@ async function skipToHeader(
   });
   const skippedLines = options.skipLines === undefined ? (found?.skippedLines ?? 0) : 0;
   if (skippedLines > 0) window.drop(found!.skippedBytes);
-  firstLine += skippedLines;
   return {
     delimiter: options.delimiter ?? separator ?? found?.delimiter,
-    firstLine,
+    firstLine: firstLine + (separator === undefined ? 0 : 1) + skippedLines,
     skippedLines,
   };
 }

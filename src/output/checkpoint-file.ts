@@ -43,7 +43,7 @@ export class CheckpointFile {
     option: OptionName,
   ): Promise<CheckpointFile> {
     if (mark.bytes === 0) {
-      await removeFile(path, option);
+      await makeRoom(path, option);
       return CheckpointFile.create(path, option);
     }
     await verifyCheckpoint(path, mark, option);
@@ -173,13 +173,26 @@ export class CheckpointFile {
  */
 export const identityOf = ({ ino, birthtimeNs }: BigIntStats): string => `${ino} ${birthtimeNs}`;
 
-/** Removes a regular file; leaves links and devices. */
-async function removeFile(path: string, option: OptionName): Promise<void> {
+/** Removes a regular file, in order to create it; leaves links and devices. */
+async function makeRoom(path: string, option: OptionName): Promise<void> {
+  const found = await lstat(path).catch(() => undefined);
+  if (found?.isFile()) await removeFile(path, option, 'created');
+}
+
+/**
+ * Removes a file, if there is one. Throws E-FILE-WRITE, as for a folder or a file of another user. `rm` would take a file
+ * that it may not unlink for a folder.
+ */
+export async function removeFile(
+  file: string,
+  option: OptionName,
+  done: 'removed' | 'created' = 'removed',
+): Promise<void> {
   try {
-    const found = await lstat(path).catch(() => undefined);
-    if (found?.isFile()) await unlink(path); // `rm` takes a file that it may not unlink for a folder
+    await unlink(file);
   } catch (error) {
-    throw fileWriteError({ file: path, done: 'created', option }, error);
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
+    throw fileWriteError({ file, done, option }, error);
   }
 }
 

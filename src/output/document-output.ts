@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openFileSink, openStdout, openStream, type Sink } from './sink.js';
-import { emptyFileCheckpoint, type FileCheckpoint } from './checkpoint-file.js';
+import { emptyFileCheckpoint, removeFile, type FileCheckpoint } from './checkpoint-file.js';
 import { outputFormats, type OutputOptions } from './formats.js';
 import { SpillFile } from './spill-file.js';
 import {
@@ -10,7 +10,6 @@ import {
   resolveTarget,
   refusePartial,
   refuseExisting,
-  removeFile,
   removeSpills,
   movePartialsAside,
   spillPath,

@@ -6,7 +6,12 @@ import { fileWriteError } from '../files/file-errors.js';
 import { isStdout } from './formats.js';
 import type { Runtime } from '../runtime.js';
 import { fsyncFolder, renameToNew, setAside } from '../files/atomic-write.js';
-import { matchesCheckpoint, verifyCheckpoint, type FileCheckpoint } from './checkpoint-file.js';
+import {
+  matchesCheckpoint,
+  removeFile,
+  verifyCheckpoint,
+  type FileCheckpoint,
+} from './checkpoint-file.js';
 
 /** Target of `--output`. Symbolic links are resolved. */
 export type Target =
@@ -124,19 +129,6 @@ export async function removeSpills({ partial, option }: FileTarget): Promise<voi
   for (const name of names) {
     const isSpill = name.startsWith(prefix) && /^\d+$/.test(name.slice(prefix.length));
     if (isSpill) await removeFile(join(dirname(partial), name), option);
-  }
-}
-
-/**
- * Removes a file, if there is one. Throws E-FILE-WRITE, as for a folder or a file of another user. `rm` would take a file
- * that it may not unlink for a folder.
- */
-export async function removeFile(file: string, option: OptionName): Promise<void> {
-  try {
-    await unlink(file);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
-    throw fileWriteError({ file, done: 'removed', option }, error);
   }
 }
 

@@ -40,7 +40,7 @@ function sipHash(text: Buffer, key: Buffer, [each, last]: readonly [number, numb
   return v0 ^ v1 ^ v2 ^ v3;
 }
 
-/** What is hashed: a number that says what the text is, and the text. */
+/** The hash of a text behind the number of its namespace. */
 function expected(space: number, text: Buffer): bigint {
   const word = Buffer.alloc(8);
   word.writeUInt32LE(space);
