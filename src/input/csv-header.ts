@@ -43,7 +43,7 @@ export interface HeaderInput {
 export async function readHeader(input: HeaderInput, markers: CsvDialect): Promise<Header> {
   const row = await firstRow(input, markers);
   if (!row) {
-    throw headerError(input.name, 1, 'E-HEADER', {
+    throw headerError(input.name, input.firstLine, 'E-HEADER', {
       problem: 'has no header line',
       why: 'the first line of a CSV or TSV must name the columns, and this input is empty',
       fix: 'put the column names on the first line',
@@ -82,7 +82,7 @@ async function firstRow(
       if (window.ended) return undefined;
       if (window.bytes.length > maxRecordBytes + 2) {
         throw start > 0
-          ? noHeaderWithin(name, maxRecordBytes)
+          ? noHeaderWithin(name, firstLine, maxRecordBytes)
           : tooLong(name, line, maxRecordBytes);
       }
       await window.grow();
@@ -153,19 +153,19 @@ function quotingError(
     line,
     column: where - start + 1,
     why: 'a CSV cell that contains a quote must be quoted as a whole, with the inner quote doubled',
-    fix: 'correct the first line; if the input is no CSV, set its format with --input-format',
+    fix: 'correct that line; if the input is no CSV, set its format with --input-format',
   });
 }
 
 const tooLong = (name: string, line: number, maxRecordBytes: number): EngagectlError =>
   headerError(name, line, 'E-HEADER', {
     problem: `the header line is longer than ${maxRecordBytes} bytes`,
-    why: 'the input is not CSV, or a quote on its first line is never closed',
-    fix: 'correct the first line, or set the format with --input-format',
+    why: 'the input is not CSV, or a quote on that line is never closed',
+    fix: 'correct that line, or set the format with --input-format',
   });
 
-const noHeaderWithin = (name: string, maxRecordBytes: number): EngagectlError =>
-  headerError(name, 1, 'E-HEADER', {
+const noHeaderWithin = (name: string, line: number, maxRecordBytes: number): EngagectlError =>
+  headerError(name, line, 'E-HEADER', {
     problem: `no header line within the first ${maxRecordBytes} bytes`,
     why: 'the input starts with blank lines or comments',
     fix: 'put the column names on the first line',

@@ -274,8 +274,10 @@ async function skipToHeader(
   const separator = await readSeparatorLine(window);
   const known = options.delimiter ?? separator ?? (format === 'tsv' ? '\t' : undefined);
   const { quote, comment } = options;
+  const top = firstLine + (separator === undefined ? 0 : 1);
   const found = detectTable(window.bytes.subarray(0, sampleBytes), {
     name,
+    linesAbove: top - 1,
     delimiter: known === '\\t' ? '\t' : known,
     column: options.listColumn,
     keyColumns: options.keyColumns,
@@ -290,7 +292,7 @@ async function skipToHeader(
   if (skippedLines > 0) window.drop(found!.skippedBytes);
   return {
     delimiter: options.delimiter ?? separator ?? found?.delimiter,
-    firstLine: firstLine + (separator === undefined ? 0 : 1) + skippedLines,
+    firstLine: top + skippedLines,
     skippedLines,
   };
 }

@@ -18,7 +18,7 @@ export interface DetectedTable {
 
 interface SampleRow {
   readonly cells: readonly string[];
-  /** Position of the row in the text, and its physical line from 0. */
+  /** Position of the row in the text, and its physical line in the file from 0. */
   readonly start: number;
   readonly line: number;
 }
@@ -42,6 +42,8 @@ interface Candidate {
 
 interface TableOptions {
   readonly name: string;
+  /** Physical lines above the text, such as `sep=;`. */
+  readonly linesAbove?: number;
   readonly delimiter?: string | undefined;
   readonly quote?: string;
   readonly comment?: string;
@@ -56,10 +58,10 @@ interface TableOptions {
 /** Detects delimiter and header row. Throws EngagectlError E-HEADER if two delimiters fit equally well, or the header row is in doubt. */
 export function detectTable(
   sample: Buffer,
-  { delimiter, quote = '"', comment = '', column = '', ...options }: TableOptions,
+  { delimiter, quote = '"', comment = '', column = '', linesAbove = 0, ...options }: TableOptions,
 ): DetectedTable | undefined {
   const text = sample.toString('latin1');
-  const marks = { quote: bytesOf(quote), comment: bytesOf(comment) };
+  const marks = { quote: bytesOf(quote), comment: bytesOf(comment), linesAbove };
   const cellsOf = (names: readonly string[]): string[] =>
     names.flatMap((name) => [bytesOf(name), bytesOf(`${quote}${name}${quote}`)]);
   const keys = cellsOf(options.keyColumns ?? []);
@@ -68,14 +70,14 @@ export function detectTable(
     const rows = sampleRows(text, { delimiter: bytesOf(one), ...marks });
     return candidateOf(rows, one, names) ?? [];
   });
-  const chosen = choose(found, { ...options, isNamed: delimiter !== undefined });
+  const chosen = choose(found, { ...options, linesAbove, isNamed: delimiter !== undefined });
   if (!chosen) return undefined;
   const { start, line } = chosen.header;
   const isTitled = chosen.titles > 0;
   return {
     delimiter: chosen.delimiter,
     skippedBytes: isTitled ? start : 0,
-    skippedLines: isTitled ? line : 0,
+    skippedLines: isTitled ? line - linesAbove : 0,
   };
 }
 
@@ -83,9 +85,10 @@ function choose(
   found: readonly Candidate[],
   {
     name,
+    linesAbove,
     isNamed,
     mayBeList = false,
-  }: Pick<TableOptions, 'name' | 'mayBeList'> & { readonly isNamed: boolean },
+  }: Pick<TableOptions, 'name' | 'mayBeList'> & { linesAbove: number; isNamed: boolean },
 ): Candidate | undefined {
   const fitting = found.filter(({ rows, fit }) => rows === 0 || fit >= 0.8);
   const plain = fitting.filter(({ titles }) => titles === 0);
@@ -101,7 +104,7 @@ function choose(
   if (above) throw twoHeaders(name, above, titled);
   if (titled) return titled;
   const ambiguous = fitting.find(({ rows }) => rows > 0);
-  if (!ragged && ambiguous && !isNamed) throw noHeader(name, ambiguous);
+  if (!ragged && ambiguous && !isNamed) throw noHeader(name, linesAbove + 1, ambiguous);
   return ragged;
 }
 
@@ -157,7 +160,7 @@ function candidateOf(
 const undecided = (name: string, candidates: readonly Candidate[]): EngagectlError =>
   new EngagectlError('E-HEADER', `${name}: the delimiter is ambiguous; nothing was sent`, {
     file: name,
-    line: 1,
+    line: candidates[0]!.header.line + 1,
     why: candidates
       .map(
         ({ delimiter, header }) =>
@@ -167,12 +170,16 @@ const undecided = (name: string, candidates: readonly Candidate[]): EngagectlErr
     fix: `choose one: ${candidates.map(({ delimiter }) => delimiterFlag(delimiter)).join(' or ')}`,
   });
 
-const noHeader = (name: string, { header, delimiter }: Candidate): EngagectlError =>
+const noHeader = (
+  name: string,
+  first: number,
+  { header: { line, cells }, delimiter }: Candidate,
+): EngagectlError =>
   new EngagectlError('E-HEADER', `${name}: the header row is in doubt; nothing was sent`, {
     file: name,
-    line: 1,
-    why: `the lines above line ${header.line + 1} have one column, and the lines below have ${header.cells.length}`,
-    fix: `if line ${header.line + 1} names the columns, add --skip-lines ${header.line} ${delimiterFlag(delimiter)}; to read line 1 as the header, add --skip-lines 0 --delimiter ,`,
+    line: first,
+    why: `the lines above line ${line + 1} have one column, and the lines below have ${cells.length}`,
+    fix: `if line ${line + 1} names the columns, add --skip-lines ${line} ${delimiterFlag(delimiter)}; to read line ${first} as the header, add --skip-lines ${first - 1} --delimiter ,`,
   });
 
 const twoHeaders = (name: string, above: Candidate, below: Candidate): EngagectlError => {
@@ -207,14 +214,18 @@ const delimiterFlag = (delimiter: string): string =>
 /** A mark as it occurs in a sample, which is searched as bytes. */
 const bytesOf = (mark: string): string => Buffer.from(mark).toString('latin1');
 
+interface Marks {
+  readonly delimiter: string;
+  readonly quote: string;
+  readonly comment: string;
+  readonly linesAbove: number;
+}
+
 /** Splits the first rows of a sample, without blank lines, comments and a row that is cut at the end. */
-function sampleRows(
-  text: string,
-  { delimiter, quote, comment }: { delimiter: string; quote: string; comment: string },
-): SampleRow[] {
+function sampleRows(text: string, { delimiter, quote, comment, linesAbove }: Marks): SampleRow[] {
   const rows: SampleRow[] = [];
   let cells: string[] = [];
-  let [start, line, rowLine, from] = [0, 0, 0, 0];
+  let [start, line, rowLine, from] = [0, linesAbove, linesAbove, 0];
   let isQuoted = false;
   const endCell = (at: number): void => void cells.push(text.slice(from, at));
   for (let at = 0; at < text.length && rows.length < maxRows; at += 1) {

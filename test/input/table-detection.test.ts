@@ -124,3 +124,29 @@ it('takes no value of a list for the header', async () => {
     { numRuns: runs(2000) },
   );
 });
+
+/** The error of reading a text; each of them names a line of the file. */
+async function errorOf(text: string, options: object): Promise<EngagectlError> {
+  const failed = await readText(text, { keyColumns: [key], ...options }).catch((error) => error);
+  expect(failed).toBeInstanceOf(EngagectlError);
+  return failed;
+}
+
+it('counts the line of the header from the start of the file, and a suggested --skip-lines brings there', async () => {
+  const text = 'sep=,\nCustomers\nidentity,name\nann,1\n';
+  const doubt = await errorOf(text, { skipLines: 1 });
+  expect(doubt).toMatchObject({ id: 'E-HEADER', details: { line: 2 } });
+  const skipLines = Number(/--skip-lines (\d+) --delimiter/.exec(doubt.details.fix!)?.[1]);
+  const read = await readText(text, { keyColumns: [key], skipLines, delimiter: ',' });
+  expect(read.headers[0]).toEqual([key, 'name']);
+  expect(read.rows.map(({ line }) => line)).toEqual([4]);
+  // Above it may be the line of a delimiter, lines that are skipped, and nothing else.
+  for (const skipped of [undefined, 1, 2])
+    expect(await errorOf('sep=,\n\nidentity,a"b\nann,1\n', { skipLines: skipped })).toMatchObject({
+      id: 'E-HEADER',
+      details: { line: 3 },
+    });
+  expect(await errorOf('sep=,\nA title\n', { skipLines: 2 })).toMatchObject({
+    details: { line: 3 },
+  });
+});
