@@ -335,7 +335,7 @@ export function rejectRow(reject: Reject, columns: readonly string[]): string {
   const about = `${kind}: ${error}${bytes}`;
   const read = parseLossless(record);
   if (typeof read === 'string')
-    return `${betweenCommas(read, reject)},${line},${quoteCsvCell(about)}\n`;
+    return `${betweenCommas(read, reject, columns.length)},${line},${quoteCsvCell(about)}\n`;
   const cells = isMap(read) ? read : new Map<string, LosslessJson>();
   const row = columns.map((name) => {
     const value = cells.get(name);
@@ -352,11 +352,16 @@ const isJsonValue = (text: string): boolean => /^(?:true|false|-?\d[\d.eE+-]*|\{
 
 /**
  * Converts a line of another CSV dialect cell by cell; returns a line of ours and of a list as it was read, so that it
- * is rejected again until it is corrected. A line that is cut or cannot be split becomes one cell, which is not a valid
- * row.
+ * is rejected again until it is corrected. A line that is cut or cannot be split, or of which our dialect would make a
+ * valid row, becomes one cell, which is none.
  */
-function betweenCommas(line: string, { delimiter = ',', quote = '"', escape = quote }: Reject) {
-  if (isCutRejectText(line)) return quoteCsvCell(line);
+function betweenCommas(
+  line: string,
+  { delimiter = ',', quote = '"', escape = quote }: Reject,
+  columns: number,
+): string {
+  const oneCell = `${quoteCsvCell(line)}${columns === 1 ? ',' : ''}`;
+  if (isCutRejectText(line)) return oneCell;
   const isRfc4180 = quote === '"' && escape === quote;
   // A list has no cells. What its quotes mean there must not make one valid cell of the line here.
   if (delimiter === '') return isRfc4180 ? line : `${line},`;
@@ -367,10 +372,12 @@ function betweenCommas(line: string, { delimiter = ',', quote = '"', escape = qu
     const cell = isQuoted
       ? quotedCell(line, at, { quote, escape })
       : plainCell(line, at, delimiter);
-    if (cell === undefined) return quoteCsvCell(line);
+    if (cell === undefined) return oneCell;
     ({ end: at } = cell);
-    if (at < line.length && !line.startsWith(delimiter, at)) return quoteCsvCell(line);
+    if (at < line.length && !line.startsWith(delimiter, at)) return oneCell;
     const isOurs = isQuoted || cell.text.includes(',') || quote !== '"';
+    const isWrong = !isQuoted && quote !== '' && cell.text.includes(quote);
+    if (isOurs && isWrong) return oneCell;
     cells.push(isOurs ? escapeCsvCell(cell.text) : cell.text);
   }
   return cells.join(',');

@@ -462,16 +462,31 @@ describe('--rejects x.csv', () => {
       'u1,"1,5; 2",x',
       "u2,O'Hara,3,4",
       'u3,"1,5",y,z',
-      "u4,op'en",
+      `"u4;op'en"`,
       '',
     ]);
     expect((await world.run(printed(first.stderr))).code).toBe(3);
     const right = text.replace('3,4', '3').replace('y,z', '5').replace('2",x', '2",6');
-    writeFileSync(world.path('bad.csv'), right.replace("op'en", 'open,7'));
+    writeFileSync(world.path('bad.csv'), right.replace(`"u4;op'en"`, 'u4,open,7'));
     const { code, stderr } = await world.run(printed(first.stderr));
     expect([code, stderr]).toEqual([0, expect.stringMatching(/^uploaded 4 users\n/)]);
     const { stdout } = await world.run(['get-profile', 'u1']);
     expect(JSON.parse(stdout)).toMatchObject({ profileData: { Size: '1,5; 2', Age: 6 } });
+  });
+
+  it.each([
+    ['a quote and a comma in a cell', 'identity;City', ['--delimiter', ';'], 'u1;b"x,y'],
+    ['a quote of another dialect', 'identity;City', ['--delimiter', ';', '--quote', "'"], "u1;b'x"],
+    ['one cell, of another dialect', 'identity', ['--delimiter', ';', '--quote', "'"], "'u1'x"],
+    ['one cell and a comma', 'identity', ['--delimiter', ';'], 'u"1,x'],
+  ])('makes no valid row of a line with %s until it is corrected', async (...line) => {
+    const [, header, dialect, wrong] = line;
+    const { service, world } = await serve();
+    writeFileSync(world.path('users.csv'), `${header}\n${wrong}\n`);
+    const first = await world.run(['upload', 'users.csv', ...dialect, '--rejects', 'bad.csv']);
+    expect(first.code).toBe(3);
+    expect((await world.run(printed(first.stderr))).code).toBe(3);
+    expect(written(service)).toEqual([]);
   });
 
   it('holds back records that an earlier run may have sent', async () => {
