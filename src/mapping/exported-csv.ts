@@ -4,6 +4,7 @@ import type { JsonParser } from '../text/json-parser.js';
 import type { Cells, RowBlock } from '../input/row-block.js';
 import { booleanOf, noBoolean } from '../text/cell-cleaning.js';
 import { rejectColumns } from '../contract/file-formats.js';
+import type { Column } from './columns.js';
 import type { UploadMapping } from './upload-mapping.js';
 
 /** Columns that only a CSV export has, and the kinds of its records; other programs count under the name `events`. */
@@ -38,6 +39,16 @@ export const isMappedByUser = (options: UploadMapping): boolean =>
 /** Columns of exported profiles beside the marks. */
 const others =
   /^(?:identity|objectId|email|name|phone|(?:events|platformInfo|reachability)(?:\..*)?)$/;
+
+/** Warns that options make a CSV export an ordinary table, whose columns keep their long names. */
+export function exportAsTable(header: readonly string[], columns: readonly Column[]): string[] {
+  const long = /^(?:profileData|event_props)\./;
+  const sent = columns.find(({ role, key }) => role === 'data' && long.test(key));
+  if (!sent || exportedKind(header) === undefined) return [];
+  return [
+    `the header is that of an export, but options name columns, so that it is read as an ordinary CSV: "${sent.key}" is sent under this name`,
+  ];
+}
 
 /** Warns of columns that somebody added to a CSV export of profiles: they are not sent. */
 export function unsentColumns(header: readonly string[], options: UploadMapping): string[] {

@@ -21,6 +21,7 @@ import {
 } from './api-records.js';
 import {
   changedIdentity,
+  exportAsTable,
   exportedKind,
   ExportedRecords,
   isMappedByUser,
@@ -92,16 +93,6 @@ export function uploadMapper(options: UploadMapping): Mapper {
       return block;
     },
   };
-}
-
-/** Warns that options make a CSV export an ordinary table, whose columns keep their long names. */
-function exportAsTable(header: readonly string[], columns: readonly Column[]): string[] {
-  const long = /^(?:profileData|event_props)\./;
-  const sent = columns.find(({ role, key }) => role === 'data' && long.test(key));
-  if (!sent || exportedKind(header) === undefined) return [];
-  return [
-    `the header is that of an export, but options name columns, so that it is read as an ordinary CSV: "${sent.key}" is sent under this name`,
-  ];
 }
 
 /** Throws E-USAGE: the column would be sent as the key all the same, and not under the other name. */
@@ -284,7 +275,8 @@ class UploadJson {
     const type = json.find('type');
     const isExported = isExportedProfile(json);
     const isEvent = json.find('event_props') >= 0;
-    const isTyped = type >= 0 && !(this.#isMapped && isForeign(json, type));
+    const isRow = isReject && isEventRow(json, this.#options);
+    const isTyped = type >= 0 && !isRow && !(this.#isMapped && isForeign(json, type));
     const exported = isEvent ? 'exported event' : isExported ? 'exported profile' : undefined;
     const shape = isTyped ? 'typed' : exported;
     if (this.#unchangedFailure && shape) return this.#unchangedFailure;
@@ -308,6 +300,16 @@ function isForeign(json: JsonParser, type: number): boolean {
   const word = json.stringAt(type, typeText)?.toString();
   const isKnown = word === 'profile' || word === 'event';
   return !isKnown || dataMembers.every((name) => json.find(name) < 0);
+}
+
+/**
+ * Whether the record of a rejects line is the row of a CSV of events with a column `type`: it has nothing but texts. The
+ * format of the service has none with a `ts` or with properties.
+ */
+function isEventRow(json: JsonParser, options: UploadMapping): boolean {
+  if (options.kind !== 'event' || otherKeyFailure(json, options, 'typed')) return false;
+  const kinds = Array.from({ length: json.count }, (_, index) => json.kindOf(index));
+  return kinds.every((kind) => kind === jsonToken.quote);
 }
 
 /** Maximum number of cached columns, whose names may have 400 bytes on average. */

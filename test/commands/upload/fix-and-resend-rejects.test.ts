@@ -811,3 +811,24 @@ it('takes no apostrophe from an identity in a rejects file, whoever lists anothe
   expect([code, stderr]).toEqual([3, expect.stringContaining('may be that of --csv-formulas')]);
   expect(service.requests()).toEqual([]);
 });
+
+it.each(['bad.ndjson', 'bad.csv'])(
+  'sends corrected rows of events with a column "type" like the others of their CSV: %s',
+  async (rejects) => {
+    const { service, world } = await serve();
+    const rows = ['u1,event,Charged,1700000000,7,fb1', ',event,Charged,1700000001,8,fb2'];
+    writeFileSync(world.path('e.csv'), `identity,type,evtName,ts,price,FBID\n${rows.join('\n')}\n`);
+    const upload = ['upload', 'e.csv', '--type', 'event', '--types', 'price:integer'];
+    const first = await world.run([...upload, '--rejects', rejects]);
+    expect(first.code).toBe(3);
+    const text = readFileSync(world.path(rejects), 'utf8');
+    const named = text.replace('"identity":""', '"identity":"u2"').replace(/^,event/m, 'u2,event');
+    writeFileSync(world.path(rejects), named);
+    expect((await world.run(printed(first.stderr))).code).toBe(0);
+    const sent = (price: number) => ({ evtData: { price, type: 'event', FBID: `fb${price - 6}` } });
+    expect(written(service).flat()).toMatchObject([
+      { identity: 'u1', ts: 1_700_000_000, ...sent(7) },
+      { identity: 'u2', ts: 1_700_000_001, ...sent(8) },
+    ]);
+  },
+);
