@@ -1,9 +1,8 @@
 import { inputChangedError, TextHasher, headBytes } from './text-digest.js';
-import { decodeText } from './encoding.js';
+import { decodeText, type InputEncoding } from './encoding.js';
 import { decompress } from './decompress.js';
 import { CR, LF } from './record-splitter.js';
 import { JsonArraySplitter } from './json-array-splitter.js';
-import type { InputOptions } from './input-format.js';
 import type { TextDigest, Position } from './row-block.js';
 import type { Source } from './source.js';
 import type { OpenInput } from './open-input.js';
@@ -16,7 +15,8 @@ import type { OpenInput } from './open-input.js';
 export async function verifyDigest(
   source: Source,
   digest: TextDigest,
-  { encoding, mayGrow }: Pick<InputOptions, 'encoding'> & { readonly mayGrow: boolean },
+  encoding: InputEncoding,
+  { mayGrow }: { readonly mayGrow: boolean },
 ): Promise<void> {
   const { name } = source;
   const read = new TextHasher();
@@ -70,7 +70,7 @@ export async function skipVerified(
 /** Returns the length and digests of the beginning of an input: of `headBytes` bytes at most. Throws E-FILE-READ. */
 export async function headOf(
   source: Source,
-  { encoding }: Pick<InputOptions, 'encoding'>,
+  encoding: InputEncoding,
 ): Promise<{ readonly bytes: number; readonly digest: string; readonly head: string }> {
   const { name } = source;
   const read = new TextHasher();
@@ -180,7 +180,7 @@ function append<Key, Value>(lists: Map<Key, Value[]>, key: Key, value: Value): v
 export async function matchKnownText(
   source: Source,
   texts: KnownTexts,
-  { encoding }: Pick<InputOptions, 'encoding'>,
+  encoding: InputEncoding,
 ): Promise<MatchedText | undefined> {
   if (texts.isEmpty) return undefined;
   const { name } = source;

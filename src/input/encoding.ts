@@ -11,6 +11,12 @@ const replacement = '\u{FFFD}';
 const sampleBytes = 64;
 const leastBytes = 4;
 
+/** Encoding of an input, and whether it was detected from its beginning. */
+export interface InputEncoding {
+  readonly encoding: string;
+  readonly isDetected: boolean;
+}
+
 /**
  * Converts an input in UTF-8, in UTF-16 with a byte order mark, or in `encoding` to UTF-8. Removes a mark
  * at the very start only. Passes on UTF-8 unchecked. Throws EngagectlError E-FORMAT for a spreadsheet, for a web page,
@@ -19,15 +25,15 @@ const leastBytes = 4;
 export async function* decodeText(
   chunks: AsyncIterable<Buffer>,
   name: string,
-  encoding: string | undefined,
+  { encoding, isDetected }: InputEncoding,
 ): AsyncGenerator<Buffer> {
   const { head, all } = await peekBytes(chunks, leastBytes);
   refuseOtherFiles(head, name);
-  const found = markedEncoding(head) ?? encoding ?? 'utf-8';
-  const used = new TextDecoder(found).encoding;
+  const used = new TextDecoder(markedEncoding(head) ?? encoding).encoding;
   if (used === 'utf-8') yield* withoutMark(all);
   else if (used.startsWith('utf-16'))
     yield* fromUtf16(await refuseUtf8(all, name, used), used === 'utf-16be');
+  else if (isDetected) yield* fromWindows1252(all);
   else yield* transcode(all, used);
 }
 
@@ -149,6 +155,37 @@ async function* transcode(chunks: AsyncIterable<Buffer>, encoding: string): Asyn
   const decoder = new TextDecoder(encoding);
   for await (const chunk of chunks) yield encode(decoder.decode(chunk, { stream: true }));
   yield encode(decoder.decode());
+}
+
+/** A character of several bytes in UTF-8, whose bytes are the characters of this text. */
+const utf8Character = /[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}/g;
+
+/**
+ * Converts what was taken for windows-1252. Whoever writes one wrong byte at the beginning of UTF-8 must not make other
+ * users of the identities behind it, so that characters of UTF-8 count as invalid.
+ */
+async function* fromWindows1252(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let rest = Buffer.alloc(0);
+  for await (const chunk of chunks) {
+    const bytes = Buffer.concat([rest, chunk]); // a copy, because the buffer of a chunk is reused
+    const end = bytes.length - incompleteBytes(bytes);
+    rest = bytes.subarray(end);
+    yield encode(withoutUtf8(bytes.subarray(0, end)));
+  }
+  yield encode(withoutUtf8(rest));
+}
+
+const windows1252 = new TextDecoder('windows-1252');
+
+/** Decodes windows-1252, with U+FFFD for characters of UTF-8. */
+function withoutUtf8(bytes: Buffer): string {
+  const text = windows1252.decode(bytes, { stream: true }); // else some versions of Node.js decode ISO-8859-1
+  let [kept, from] = ['', 0];
+  for (const { 0: found, index } of bytes.toString('latin1').matchAll(utf8Character)) {
+    kept += text.slice(from, index) + replacement;
+    from = index + found.length;
+  }
+  return kept + text.slice(from);
 }
 
 /** Encodes as UTF-8, with an invalid mark for each U+FFFD, because sending U+FFFD would silently damage data. */
@@ -340,7 +377,9 @@ class EncodingSample {
     if (this.#sign === '') this.#sign = twiceEncoded(text) ?? '';
   }
 
+  /** Counts the bytes beyond ASCII from the first line on that is not UTF-8. */
   #count(text: Buffer): void {
+    this.#hasUtf8 ||= text.toString('latin1').search(utf8Character) >= 0;
     for (let at = 0; at < text.length; at += 1) {
       const byte = text[at]!;
       if (byte < 0x80) continue;
@@ -363,7 +402,7 @@ class EncodingSample {
         line,
         why,
         fix: this.#hasUtf8
-          ? 'correct the line, or add --encoding utf-8 to reject such lines'
+          ? 'correct the line, or add --encoding utf-8 to reject such lines; if all of it has another encoding, set that'
           : 'set its encoding, for example --encoding windows-1252; --encoding utf-8 rejects such lines',
       },
     );

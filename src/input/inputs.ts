@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { defaultDelimiter, type InputFormat } from '../contract/file-formats.js';
 import { CsvProgram, type CsvDialect } from '../text/csv-scanner.js';
 import { splitBlocks } from './record-splitter.js';
-import { checkEncoding } from './encoding.js';
+import { checkEncoding, type InputEncoding } from './encoding.js';
 import { openInput, type InputDialect, type OpenInput } from './open-input.js';
 import { inputChangedError, DigestTable } from './text-digest.js';
 import {
@@ -217,7 +217,7 @@ class SequentialInputs implements Inputs {
     const piped = this.#checked.open.get(input);
     if (piped) return resumePipe(piped, this.#pipeStart);
     const { digests = false } = this.#options;
-    const encoding = this.#encodingOf(input);
+    const { encoding } = this.#encodingOf(input);
     const context = { csv: this.#csv, digests, encoding };
     return openInput(this.#sources.at(input), this.#options, start, context);
   }
@@ -237,8 +237,7 @@ class SequentialInputs implements Inputs {
   }
 
   async match(input: number, texts: KnownTexts): Promise<MatchedText | undefined> {
-    const encoding = this.#encodingOf(input);
-    return matchKnownText(this.#sources.at(input), texts, { encoding });
+    return matchKnownText(this.#sources.at(input), texts, this.#encodingOf(input));
   }
 
   stamps(): readonly (string | undefined)[] {
@@ -248,7 +247,7 @@ class SequentialInputs implements Inputs {
   async head(input: number): ReturnType<typeof headOf> {
     const piped = this.#checked.open.get(input);
     if (piped) return readHeadOf(piped);
-    return headOf(this.#sources.at(input), { encoding: this.#encodingOf(input) });
+    return headOf(this.#sources.at(input), this.#encodingOf(input));
   }
 
   async skipPipe(from: Position | undefined, digest: TextDigest): Promise<void> {
@@ -266,14 +265,16 @@ class SequentialInputs implements Inputs {
     mayGrow: (digest: TextDigest) => boolean,
   ): Promise<void> {
     for (const digest of digests) {
-      const encoding = this.#encodingOf(digest.input);
-      const options = { encoding, mayGrow: mayGrow(digest) };
-      await verifyDigest(this.#sources.at(digest.input), digest, options);
+      const { input } = digest;
+      const options = { mayGrow: mayGrow(digest) };
+      await verifyDigest(this.#sources.at(input), digest, this.#encodingOf(input), options);
     }
   }
 
-  #encodingOf(input: number): string {
-    return this.#options.encoding ?? this.#checked.encodings.get(input) ?? 'utf-8';
+  #encodingOf(input: number): InputEncoding {
+    const { encoding } = this.#options;
+    const detected = this.#checked.encodings.get(input) ?? 'utf-8';
+    return { encoding: encoding ?? detected, isDetected: encoding === undefined };
   }
 
   async close(): Promise<void> {

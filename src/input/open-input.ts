@@ -149,7 +149,8 @@ async function openText(
   const detect = async () =>
     size === undefined ? detectEncoding(head, name) : detectFileEncoding(source, mayGrow);
   const encoding = options.encoding ?? known ?? (await detect());
-  const decoded = decodeText(all, name, encoding);
+  const isDetected = options.encoding === undefined;
+  const decoded = decodeText(all, name, { encoding, isDetected });
   const window = new TextBuffer(text ? text.pass(decoded) : decoded);
   await window.grow(); // throws if the source cannot be read at all
   return { window, encoding: markedEncoding(head) ?? encoding };

@@ -55,7 +55,7 @@ it('finds the longest known text at the start of an input, and whether its last 
         const found = await matchKnownText(
           sourceOf(input, step),
           new KnownTexts(texts.map((each) => digestOf(each))),
-          {},
+          { encoding: 'utf-8', isDetected: true },
         );
         // An empty input is given out in no pieces at all.
         if (input === '') return;

@@ -155,6 +155,42 @@ describe('UTF-16', () => {
   });
 });
 
+describe('windows-1252 that was detected at the beginning of a pipe', () => {
+  const text = (bytes: string) => Buffer.from(bytes, 'latin1');
+  const head = text('value\nM\xfcnchen\n');
+
+  it('does not change what is UTF-8 behind it, wherever chunks end', async () => {
+    const parts = ['a', ' ', '\xfc', '\xd6', '\xc3\xbc', '\xe2\x82\xac', '\xf0\x9f\x98\x80'];
+    const line = fc
+      .array(fc.constantFrom(...parts), { minLength: 1, maxLength: 6 })
+      .map((chosen) => `v${chosen.join('')}`);
+    const documents = fc.array(line, { minLength: 1, maxLength: 8 });
+    await fc.assert(
+      fc.asyncProperty(documents, chunkSizes, async (lines, sizes) => {
+        const chunks = [head, ...chunked(text(`${lines.join('\n')}\n`), sizes)];
+        const { rows, parseErrors } = await readText(chunks, { listColumn: 'value' });
+        const isUtf8 = (one: string) => /[\xc2-\xf4][\x80-\xbf]/.test(one);
+        const numbered = lines.map((one, at) => ({ line: at + 3, text: one }));
+        const whole = numbered.filter((one) => !isUtf8(one.text));
+        expect(rows.slice(1).map((one) => ({ line: one.line, text: one.text }))).toEqual(whole);
+        const wrong = numbered.filter((one) => isUtf8(one.text));
+        expect(parseErrors.map((one) => one.line)).toEqual(wrong.map((one) => one.line));
+      }),
+      { numRuns: runs(300) },
+    );
+  });
+
+  it('is refused if a character of UTF-8 is there, too, among however many others', async () => {
+    const lines = Buffer.concat([head, text('a\xfc\n'.repeat(99)), Buffer.from('björn\n')]);
+    await expect(readText(lines, { listColumn: 'value' })).rejects.toMatchObject({
+      id: 'E-FORMAT',
+      details: { line: 2, fix: expect.stringContaining('--encoding utf-8') as unknown },
+    });
+    const { rows } = await readText(lines, { listColumn: 'value', encoding: 'windows-1252' });
+    expect(rows.at(-1)?.text).toBe('bjÃ¶rn');
+  });
+});
+
 const bytesBeforeHalf = (text: string): number =>
   Buffer.byteLength(text.slice(0, text.search(/\p{Surrogate}/u)));
 
