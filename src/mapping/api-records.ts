@@ -29,6 +29,40 @@ const openKey = { identity: Buffer.from('{"identity":'), objectId: Buffer.from('
 const inner = new JsonParser();
 const text = new TextSlice();
 
+/** Members by which a JSON record has another shape than a row of columns. */
+export const shapeMembers = new Set(['type', 'profileData', 'event_props']);
+
+/** Members of an exported profile beside profileData, and the kind of their values: flat rows may use these names. */
+const marksOfExports = [
+  ['events', jsonToken.openObject],
+  ['platformInfo', jsonToken.openArray],
+  ['all_identities', jsonToken.openArray],
+] as const;
+
+/** Whether the record is an exported profile. A number named `events` does not make it one. */
+export const isExportedProfile = (json: JsonParser): boolean =>
+  json.find('profileData') >= 0 ||
+  marksOfExports.some(([name, kind]) => {
+    const index = json.find(name);
+    return index >= 0 && json.kindOf(index) === kind;
+  });
+
+/** Whether an object is a record of the service or of an export, and not one of another program with a `type` of its own. */
+export function isRecord(row: object): boolean {
+  const members = row as Readonly<Record<string, unknown>>;
+  return (
+    ['event_props', 'profileData'].some((name) => Object.hasOwn(row, name)) ||
+    marksOfExports.some(([name, kind]) => kindOf(members[name]) === kind) ||
+    members['type'] === 'profile' ||
+    members['type'] === 'event'
+  );
+}
+
+function kindOf(value: unknown): number | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  return Array.isArray(value) ? jsonToken.openArray : jsonToken.openObject;
+}
+
 /** Warnings about parts of exported profiles that an upload does not send, by kind. */
 export type ProfileLosses = Map<'identities' | 'members', string>;
 
@@ -216,31 +250,53 @@ function zoneError(json: JsonParser, instant: number, zone: TimeZone): string | 
 export type UnchangedShape = 'typed' | 'exported event' | 'exported profile';
 
 /**
- * Returns an error if the columns that identify the user have other values than the keys of a record that is sent
- * unchanged: whoever writes properties of a user must not choose another user with members such as profileData.
+ * Returns an error if the columns that identify the user differ from the keys of a record that is sent unchanged, in value
+ * or kind: whoever writes properties of a user must not choose another user with members such as profileData.
  */
 export function otherKeyFailure(
   json: JsonParser,
-  { identity, identityGiven, objectId }: UploadMapping,
+  options: UploadMapping,
   shape: UnchangedShape,
 ): string | undefined {
-  const isNamed = identityGiven || objectId !== undefined;
-  if (!isNamed && shape !== 'exported event') return undefined;
-  const named = [objectId, identityGiven ? identity : undefined];
-  const columns = (isNamed ? named : ['identity', 'objectId']).filter((one) => one !== undefined);
-  const values = columns.flatMap((column) => valuesOf(json, column));
-  if (values.length === 0 && !isNamed) return undefined;
+  const columns = keyColumns(json, options, shape);
+  const [column] = Object.values(columns);
+  if (column === undefined) return undefined;
   const keys = keysSent(json, shape);
-  const isOther = keys.some((key) => !values.includes(key));
-  if (values.length > 0 && !isOther && values.every((value) => keys.includes(value)))
-    return undefined;
-  const [what, user] =
-    values.length > 0 ? ['', 'another user'] : ['it is empty or missing, and ', 'a user'];
-  return `column "${columns[0]}": ${what}this record, which is sent unchanged, names ${user}`;
+  const parts = new Set([...Object.keys(columns), ...Object.keys(keys)]);
+  const values = { identity: valuesOf(json, columns.identity), objectId: valuesOf(json, columns.objectId) }; // prettier-ignore
+  const isNamed = Object.values(values).some((those) => those.length > 0);
+  const isSame = (part: string): boolean => {
+    const those = part === 'identity' || part === 'objectId' ? values[part] : [];
+    const key = keys[part];
+    return key === undefined ? those.length === 0 : those.length > 0 && those.every((one) => one === key); // prettier-ignore
+  };
+  if (isNamed && [...parts].every(isSame)) return undefined;
+  const [what, user] = isNamed ? ['', 'another user'] : ['it is empty or missing, and ', 'a user'];
+  return `column "${column}": ${what}this record, which is sent unchanged, names ${user}`;
+}
+
+/**
+ * Returns the columns that identify the user, by the kind of the key: those that options name, and for an exported event,
+ * whose user is in `profile`, those beside it.
+ */
+function keyColumns(
+  json: JsonParser,
+  { identity, identityGiven, objectId }: UploadMapping,
+  shape: UnchangedShape,
+): { readonly identity?: string; readonly objectId?: string } {
+  if (identityGiven || objectId !== undefined)
+    return { ...(identityGiven && { identity }), ...(objectId !== undefined && { objectId }) };
+  if (shape !== 'exported event') return {};
+  const has = (name: string): boolean => json.find(name) >= 0;
+  return {
+    ...(has('identity') && { identity: 'identity' }),
+    ...(has('objectId') && { objectId: 'objectId' }),
+  };
 }
 
 /** Returns what a column that identifies the user has: as the name of a member, and as a path. */
-function valuesOf(json: JsonParser, column: string): string[] {
+function valuesOf(json: JsonParser, column: string | undefined): string[] {
+  if (column === undefined) return [];
   return [[column], namesOfPath(column)]
     .map((names) => valueAt(json, names) ?? '')
     .map((value) => (typeof value === 'string' ? value : stringifyLossless(value)))
@@ -248,14 +304,21 @@ function valuesOf(json: JsonParser, column: string): string[] {
 }
 
 /** Returns the keys with which a record is sent, as the functions that write it choose them. */
-function keysSent(json: JsonParser, shape: UnchangedShape): string[] {
+function keysSent(json: JsonParser, shape: UnchangedShape): Readonly<Record<string, string>> {
   const at = (...names: string[]): LosslessJson | undefined => valueAt(json, names);
-  if (shape === 'typed') return keyParts.map((part) => at(part)).filter(isText);
-  const found =
-    shape === 'exported event'
-      ? [at('profile', 'identity'), at('profile', 'objectId')]
-      : [at('identity'), firstObjectId(json)];
-  return found.filter(isText).slice(0, 1);
+  const user = {
+    typed: () => keyParts.map((part) => [part, at(part)] as const),
+    'exported event': () => [
+      ['identity', at('profile', 'identity')],
+      ['objectId', at('profile', 'objectId')],
+    ],
+    'exported profile': () => [
+      ['identity', at('identity')],
+      ['objectId', firstObjectId(json)],
+    ],
+  };
+  const keys = user[shape]().filter((key): key is [string, string] => isText(key[1]));
+  return Object.fromEntries(shape === 'typed' ? keys : keys.slice(0, 1));
 }
 
 const isText = (value: LosslessJson | undefined): value is string =>

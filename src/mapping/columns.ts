@@ -78,10 +78,14 @@ export function objectsAround(
 function roleOf(name: string, key: string, selected: string, options: UploadMapping): ColumnRole {
   if (options.drop.has(name) || rejectColumns.includes(name)) return 'none';
   if (name === options.objectId) return 'objectId';
-  if (name === options.identity) return 'identity';
+  if (name === options.identity && isIdentityUsed(options)) return 'identity';
   if (options.kind === 'event' && (key === 'ts' || key === 'evtName')) return key;
   return options.only === undefined || options.only.has(selected) ? 'data' : 'none';
 }
+
+/** Whether the column of the identity is a key: an objectId that options name is used instead, unless they name both. */
+const isIdentityUsed = ({ identityGiven, objectId }: UploadMapping): boolean =>
+  identityGiven || objectId === undefined;
 
 /**
  * Resolves the columns of a CSV header. Throws E-COLUMN-MISSING if an option names a column that does
@@ -213,9 +217,9 @@ export const columnsOfJson = (options: UploadMapping): string[] => [
 
 /** Returns all columns that the options name, with the identity unless an objectId replaces it. */
 function namedColumns(options: UploadMapping): string[] {
-  const { identity, identityGiven, objectId } = options;
+  const { identity, objectId } = options;
   const named = new Set(optionalColumns(options));
-  if (identityGiven || objectId === undefined) named.add(identity);
+  if (isIdentityUsed(options)) named.add(identity);
   if (objectId !== undefined) named.add(objectId);
   return [...named];
 }
@@ -307,13 +311,16 @@ export class NestedColumns {
 
   #write(bytes: Buffer, members: readonly NestedMember[], around: string): void {
     const out = this.#out;
-    for (const { name, start, end, isObject } of members) {
+    for (const member of members) {
+      const { name, start, end, isObject } = member;
       const literal = name.includes('.') ? name.replaceAll('.', String.raw`\.`) : name;
-      const isNamed = around === '' && this.#named.has(name) && !this.#named.has(literal);
+      const isNamed = around === '' && this.#isNamedPath(name, literal, members);
       const path = `${around}${isNamed ? name : literal}`;
       const isParsed = isObject && this.#types.get(path) !== 'json';
-      const inner = isParsed ? this.#membersIn(bytes, start, end) : undefined;
-      if (inner) this.#write(bytes, inner, `${path}.`);
+      // a backslash at the end of a name is none before the next dot
+      const within = `${path.replace(/\\+$/, '$&$&')}.`;
+      const inner = isParsed ? this.#membersIn(bytes, member, within) : undefined;
+      if (inner) this.#write(bytes, inner, within);
       else this.#paths += path.length;
       if (this.#paths > mostPaths) return;
       if (inner) continue;
@@ -324,12 +331,31 @@ export class NestedColumns {
     }
   }
 
-  /** Parses an object; undefined for {} and for operators such as $incr, which are values. */
-  #membersIn(bytes: Buffer, start: number, end: number): NestedMember[] | undefined {
+  /**
+   * Whether a name with dots is the path that an option names, as in a row of a CSV. Not beside an object of that path, or
+   * null in its place: whoever writes members beside it must not be able to give it another value.
+   */
+  #isNamedPath(name: string, literal: string, members: readonly NestedMember[]): boolean {
+    if (!this.#named.has(name) || this.#named.has(literal)) return false;
+    return !members.some((other) => name.startsWith(`${other.name}.`) && !other.isText);
+  }
+
+  /**
+   * Parses an object; undefined for {} and for operators such as $incr, which are values. An object with a member that an
+   * option names is none.
+   */
+  #membersIn(
+    bytes: Buffer,
+    { start, end }: NestedMember,
+    within: string,
+  ): NestedMember[] | undefined {
     const parser = this.#parser;
     parser.read(bytes, start, end);
-    const isOperator = parser.count > 0 && parser.bytes[parser.keyStart(0)] === 0x24;
-    return parser.count === 0 || isOperator ? undefined : membersOf(parser);
+    if (parser.count === 0) return undefined;
+    const members = membersOf(parser);
+    const isOperator = parser.bytes[parser.keyStart(0)] === 0x24;
+    const isNamed = isOperator && [...this.#named].some((path) => path.startsWith(within));
+    return isOperator && !isNamed ? undefined : members;
   }
 }
 
@@ -340,14 +366,21 @@ interface NestedMember {
   readonly start: number;
   readonly end: number;
   readonly isObject: boolean;
+  readonly isText: boolean;
 }
 
 function membersOf(json: JsonParser): NestedMember[] {
   const members: NestedMember[] = [];
   for (let index = 0; index < json.count; index++) {
     const name = json.nameAt(index);
-    const isObject = json.kindOf(index) === jsonToken.openObject;
-    members.push({ name, start: json.valueStart(index), end: json.valueEnd(index), isObject });
+    const kind = json.kindOf(index);
+    members.push({
+      name,
+      start: json.valueStart(index),
+      end: json.valueEnd(index),
+      isObject: kind === jsonToken.openObject,
+      isText: kind === jsonToken.quote,
+    });
   }
   return members;
 }

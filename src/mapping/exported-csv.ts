@@ -226,7 +226,9 @@ export function exportedValues(
     const text = textAt(column);
     const isMarked = isQuoted(column) && !quotesAll && !/[",\r\n]/.test(text);
     const isText = isMarked || textColumns.test(name);
-    if (!isText && (scalar.test(text) || (text.startsWith('[') && isJson(text)))) return text;
+    // Line ends are between tokens there; in a rejects file they would begin lines that somebody else wrote.
+    if (!isText && (scalar.test(text) || (text.startsWith('[') && isJson(text))))
+      return text.replaceAll(/[\r\n]+/g, '');
     const plain = withoutApostrophe(text);
     const isKept = plain !== text && keyColumn.test(name) && !isListed(plain);
     return JSON.stringify(isKept ? text : plain);

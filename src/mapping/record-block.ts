@@ -75,6 +75,8 @@ export interface Mapper {
   warnings?(header: readonly string[]): readonly string[];
   /** Whether a header is read as that of a CSV export, so that its cells have types. */
   isExport?(header: readonly string[]): boolean;
+  /** Whether a row under this header could, as a record of a rejects file, be taken for one of another shape. */
+  isMistakable?(header: readonly string[]): boolean;
   /** Columns of JSON rows that options name. */
   readonly namedColumns?: readonly string[];
   /** Returns columns that options name, but that no row has had so far. */

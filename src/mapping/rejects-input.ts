@@ -16,6 +16,14 @@ const rejectMembers = new Set(
 const stageText = new TextSlice();
 const LF = 10;
 
+/** Which lines of a rejects file are read as records. */
+export interface RejectsReading {
+  readonly retryUnknown: boolean;
+  readonly again?: boolean;
+  /** Columns that identify what is written. */
+  readonly columns?: readonly string[];
+}
+
 /**
  * Parses the row as JSON. For a line of a rejects file (contract §2, Rejects file), `json`
  * contains the inner record afterwards. Returns why there is no record to send, or undefined.
@@ -24,13 +32,14 @@ export function readInputRecord(
   json: JsonParser,
   { bytes, bounds }: RowBlock,
   row: number,
-  retryUnknown: boolean,
-  again = true,
+  { retryUnknown, again = true, columns = [] }: RejectsReading,
 ): RejectReason | undefined {
   if (!json.readFrom(bytes, bounds[2 * row]!, bounds[2 * row + 1]!)) {
     return { stage: json.repeatsKey ? 'validate' : 'parse', error: jsonErrorMessage(json) };
   }
   const stage = rejectsStage(json);
+  const column = columns.find((name) => rejectMembers.has(name));
+  if (stage !== undefined && column !== undefined) return ambiguous(column);
   if (stage === 'unknown' && !retryUnknown) {
     return unknownOutcomeError;
   }
@@ -81,6 +90,12 @@ const alreadySentError = {
   stage: 'alreadySent',
   error: 'another run sent this event: --again resends it',
 } as const satisfies RejectReason;
+
+/** Whoever writes members beside a column such as `code` must not be able to choose another user with `record`. */
+const ambiguous = (column: string): RejectReason => ({
+  stage: 'validate',
+  error: `it may be a line of a rejects file, or a record with a column "${column}" of its own: rename the column, or send the records alone (jq -c .record)`,
+});
 
 const unreadable = (error: string): RejectReason => ({ stage: 'parse', error });
 
@@ -144,6 +159,22 @@ export function hadPlaceholder({ bytes, bounds }: RowBlock, row: number): boolea
   if (json.find('columns') >= 0) return true;
   const error = json.find('error');
   return error >= 0 && json.valueText(error).includes(placeholderAdvice);
+}
+
+/**
+ * Returns the columns of a row of a table if a rejects file names them, because its record could be taken for one of
+ * another shape. Undefined for all other rows.
+ */
+export function tableColumns(
+  { cells, bytes, bounds }: RowBlock,
+  row: number,
+  mapper: Pick<Mapper, 'isMistakable'> = {},
+): readonly string[] | undefined {
+  if (cells) return mapper.isMistakable?.(cells.header) === true ? cells.header : undefined;
+  if (!json.readFrom(bytes, bounds[2 * row]!, bounds[2 * row + 1]!)) return undefined;
+  const at = rejectsStage(json) === undefined ? -1 : json.find('columns');
+  const columns: unknown = at < 0 ? [] : JSON.parse(json.valueText(at));
+  return Array.isArray(columns) && columns.length > 0 ? columns : undefined;
 }
 
 /** Describes a JSON error with its column, and its line if the record spans several. */
@@ -326,7 +357,7 @@ export function wasNotSent(rows: RowBlock, row: number): boolean {
 export function unknownLine(
   rows: RowBlock,
   row: number,
-  mapper: Pick<Mapper, 'isExport'>,
+  mapper: Pick<Mapper, 'isExport' | 'isMistakable'>,
 ): string | undefined {
   const { cells, source, lines } = rows;
   if (!cells) {
@@ -337,7 +368,9 @@ export function unknownLine(
   const [, error] = /^unknown: (.*)$/s.exec(errorOf(rows, row)) ?? [];
   if (error === undefined) return undefined;
   const place = `"source":${JSON.stringify(source)},"line":${lines[row] ?? 0}`;
-  return `{${place},"stage":"unknown","error":${JSON.stringify(error)},"record":${sourceRecord(rows, row, mapper)}}`;
+  const columns = tableColumns(rows, row, mapper);
+  const named = columns ? `,"columns":${JSON.stringify(columns)}` : '';
+  return `{${place},"stage":"unknown","error":${JSON.stringify(error)},"record":${sourceRecord(rows, row, mapper)}${named}}`;
 }
 
 /** Returns the text of a row without the whitespace around it. */
@@ -378,7 +411,7 @@ export function sourceRecord(
 ): string {
   if (rows.cells) return csvRecord(rows, rows.cells, { row, mapper });
   const [start, end] = [rows.bounds[2 * row]!, rows.bounds[2 * row + 1]!];
-  const isRecord = readInputRecord(json, rows, row, true) === undefined;
+  const isRecord = readInputRecord(json, rows, row, { retryUnknown: true }) === undefined;
   if (isRecord || json.read(rows.bytes, start, end) || json.repeatsKey) {
     // line ends in valid JSON are always between tokens, because strings cannot contain them unescaped
     return json.bytes.toString('utf8', json.start, json.end).replace(/[\r\n]+/g, '');

@@ -1,6 +1,11 @@
 import { columnError, NestedColumns } from './columns.js';
 import { cleanText, placeholderReason } from '../text/cell-cleaning.js';
-import { hadPlaceholder, isUnwrapped, readInputRecord } from './rejects-input.js';
+import {
+  hadPlaceholder,
+  isUnwrapped,
+  readInputRecord,
+  type RejectsReading,
+} from './rejects-input.js';
 import { JsonParser, jsonToken } from '../text/json-parser.js';
 import { validationError, type RejectReason } from './record-block.js';
 import type { RowBlock } from '../input/row-block.js';
@@ -30,7 +35,7 @@ export class RowValues<Name extends string> {
   readonly #names: readonly Name[];
   /** Argument for `find`, by name. */
   readonly #members = new Map<Name, string>();
-  readonly #retryUnknown: boolean;
+  readonly #reading: RejectsReading;
   readonly #rules: ValueRules;
   readonly #nested: NestedColumns;
   /** Cells of the row; undefined for JSON. */
@@ -48,8 +53,9 @@ export class RowValues<Name extends string> {
     this.#rules = rules;
     for (const name of names)
       this.#members.set(name, Buffer.from(this.columnOf(name)).toString('latin1'));
-    this.#nested = new NestedColumns(names.map((name) => this.columnOf(name)));
-    this.#retryUnknown = retryUnknown;
+    const columns = names.map((name) => this.columnOf(name));
+    this.#nested = new NestedColumns(columns);
+    this.#reading = { retryUnknown, columns };
   }
 
   /** Returns the column of a value. */
@@ -73,7 +79,7 @@ export class RowValues<Name extends string> {
   }
 
   #readJson(rows: RowBlock, row: number): RejectReason | undefined {
-    const failure = readInputRecord(this.#json, rows, row, this.#retryUnknown);
+    const failure = readInputRecord(this.#json, rows, row, this.#reading);
     this.#hadPlaceholder = isUnwrapped(this.#json, rows, row) && hadPlaceholder(rows, row);
     if (failure || this.#json.kind !== jsonToken.openObject) return failure;
     const error = this.#nested.flatten(this.#json);

@@ -12,8 +12,10 @@ import { EngagectlError } from '../errors.js';
 import {
   blockedAddresses,
   hasBlockedAddress,
+  isExportedProfile,
   noteUnknownMember,
   otherKeyFailure,
+  shapeMembers,
   writeExportedEvent,
   writeExportedProfile,
   writeTypedRecord,
@@ -27,7 +29,13 @@ import {
   isMappedByUser,
   unsentColumns,
 } from './exported-csv.js';
-import { hadPlaceholder, isUnwrapped, readInputRecord } from './rejects-input.js';
+import {
+  hadPlaceholder,
+  isUnwrapped,
+  readInputRecord,
+  tableColumns,
+  type RejectsReading,
+} from './rejects-input.js';
 import { JsonParser, jsonToken } from '../text/json-parser.js';
 import {
   validationError,
@@ -66,6 +74,7 @@ export function uploadMapper(options: UploadMapping): Mapper {
   return {
     keys: keysOf(options),
     isExport: isExported,
+    isMistakable: (header) => isExported(header) || header.some((name) => shapeMembers.has(name)),
     check: (header, source) => {
       if (!isExported(header)) csv().useHeader(header, source);
     },
@@ -148,37 +157,6 @@ function unchangedFailure(options: UploadMapping): string | undefined {
 }
 
 const noType = 'the record has event properties but no "type": add "type":"event" to it';
-/** Members of an exported profile beside profileData, and the kind of their values: flat rows may use these names. */
-const marksOfExports = [
-  ['events', jsonToken.openObject],
-  ['platformInfo', jsonToken.openArray],
-  ['all_identities', jsonToken.openArray],
-] as const;
-
-/** Whether the record is an exported profile. A number named `events` does not make it one. */
-const isExportedProfile = (json: JsonParser): boolean =>
-  json.find('profileData') >= 0 ||
-  marksOfExports.some(([name, kind]) => {
-    const index = json.find(name);
-    return index >= 0 && json.kindOf(index) === kind;
-  });
-
-/** Whether an object is a record of the service or of an export, and not one of another program with a `type` of its own. */
-export function isRecord(row: object): boolean {
-  const members = row as Readonly<Record<string, unknown>>;
-  return (
-    ['event_props', 'profileData'].some((name) => Object.hasOwn(row, name)) ||
-    marksOfExports.some(([name, kind]) => kindOf(members[name]) === kind) ||
-    members['type'] === 'profile' ||
-    members['type'] === 'event'
-  );
-}
-
-function kindOf(value: unknown): number | undefined {
-  if (typeof value !== 'object' || value === null) return undefined;
-  return Array.isArray(value) ? jsonToken.openArray : jsonToken.openObject;
-}
-
 /** Maps JSON rows to upload records. For a line of a rejects file, maps the inner record. */
 class UploadJson {
   readonly #json = new JsonParser();
@@ -189,6 +167,7 @@ class UploadJson {
   #header: readonly string[] | undefined;
   #exported = new ExportedRecords([]);
   readonly #nested: NestedColumns;
+  readonly #reading: RejectsReading;
   readonly #lost: ProfileLosses = new Map();
   /** Whether options name columns or events, so that a foreign `type` is a column. */
   readonly #isMapped: boolean;
@@ -199,6 +178,8 @@ class UploadJson {
     this.#options = options;
     this.#unchangedFailure = options.expected ? shapeFailure : unchangedFailure(options);
     this.#nested = new NestedColumns(columnsOfJson(options), options);
+    const { identity, objectId = identity, retryUnknown, again = false } = options;
+    this.#reading = { retryUnknown, again, columns: [identity, objectId] };
     this.#isMapped = options.kind === 'event' || isMappedByUser(options);
     this.#row = new FlatJsonRow(this.#json, this.#records, options);
   }
@@ -219,22 +200,22 @@ class UploadJson {
 
   #write(rows: RowBlock, row: number): RejectReason | undefined {
     let isReject = false;
-    let isTable = rows.cells !== undefined;
+    let from: RecordSource = 'export';
     if (rows.cells) this.#readExported(rows, rows.cells, row);
     else {
-      const { retryUnknown, again } = this.#options;
-      const failure = readInputRecord(this.#json, rows, row, retryUnknown, again === true);
+      const failure = readInputRecord(this.#json, rows, row, this.#reading);
       if (failure) return failure;
-      // the record of a rejects line, whose input was a CSV export
       isReject = isUnwrapped(this.#json, rows, row);
-      if (isReject) isTable = this.#nestColumns();
+      const isRow = isReject && tableColumns(rows, row) !== undefined;
+      from = !isRow ? 'json' : this.#nestColumns() ? 'export' : 'row';
     }
     this.#row.hadPlaceholder = isReject && hadPlaceholder(rows, row);
+    const unread = from === 'export' ? this.#exported.failure : undefined;
+    if (unread !== undefined) return validationError(unread);
     if (this.#json.kind !== jsonToken.openObject)
       return validationError('a record must be a JSON object');
     const error =
-      (isTable && (this.#exported.failure ?? changedIdentity(this.#json))) ||
-      this.#writeRecord(isReject, isTable);
+      (from === 'export' && changedIdentity(this.#json)) || this.#writeRecord(from, isReject);
     return error ? validationError(error) : undefined;
   }
 
@@ -247,12 +228,10 @@ class UploadJson {
     this.#read(this.#exported.ofCells(rows, cells, row));
   }
 
-  /** Nests the columns of a CSV export, which are the members of a flat object; returns whether it is one. */
+  /** Nests the columns of a row of a CSV export, which are the members of a flat object; returns whether it is one. */
   #nestColumns(): boolean {
     const json = this.#json;
     if (json.kind !== jsonToken.openObject) return false;
-    const text = json.bytes.toString('utf8', json.start, json.end);
-    if (!/"(?:profileData|event_props|profile|events)\./.test(text)) return false;
     const names = Array.from({ length: json.count }, (_, index) => json.nameAt(index));
     if (exportedKind(names, this.#options) === undefined) return false;
     const values = names.map((_, index) =>
@@ -266,31 +245,35 @@ class UploadJson {
 
   #read(text: string): void {
     const bytes = Buffer.from(text);
-    this.#json.read(bytes, 0, bytes.length);
+    if (!this.#json.read(bytes, 0, bytes.length))
+      this.#exported.failure ??= `JSON ${this.#json.failure}`;
   }
 
   /** Writes the record by its shape (contract §2, upload), which its members determine in this order. */
-  #writeRecord(isReject: boolean, isTable: boolean): string | undefined {
+  #writeRecord(from: RecordSource, isReject: boolean): string | undefined {
     const [json, records] = [this.#json, this.#records];
     const type = json.find('type');
     const isExported = isExportedProfile(json);
     const isEvent = json.find('event_props') >= 0;
-    const isRow = isReject && isEventRow(json, this.#options);
-    const isTyped = type >= 0 && !isRow && !(this.#isMapped && isForeign(json, type));
+    const isTyped = type >= 0 && !(this.#isMapped && isForeign(json, type));
     const exported = isEvent ? 'exported event' : isExported ? 'exported profile' : undefined;
-    const shape = isTyped ? 'typed' : exported;
+    const shape = from === 'row' ? undefined : isTyped ? 'typed' : exported;
     if (this.#unchangedFailure && shape) return this.#unchangedFailure;
     const failure = shape && otherKeyFailure(json, this.#options, shape);
     if (failure) return failure;
-    if (isTyped) return writeTypedRecord(json, type, records);
-    if (isEvent) return writeExportedEvent(json, records, this.#options);
-    if (isExported && !isTable) noteUnknownMember(json, this.#lost); // a table is warned of by its header
-    if (isExported) return writeExportedProfile(json, records, this.#lost);
+    if (shape === 'typed') return writeTypedRecord(json, type, records);
+    if (shape === 'exported event') return writeExportedEvent(json, records, this.#options);
+    // a table is warned of by its header
+    if (shape !== undefined && from === 'json') noteUnknownMember(json, this.#lost);
+    if (shape !== undefined) return writeExportedProfile(json, records, this.#lost);
     // The few records of a rejects file may lack columns of their input.
     if (!isReject) this.#row.searchesColumns = true;
     return this.#nested.flatten(json) ?? this.#row.next() ?? this.#row.write(); // like a CSV row
   }
 }
+
+/** Where a record comes from: JSON, or a row of a CSV that is an export or not, which may be in a rejects file. */
+type RecordSource = 'json' | 'row' | 'export';
 
 const typeText = new TextSlice();
 const dataMembers = ['profileData', 'evtName', 'evtData'];
@@ -300,16 +283,6 @@ function isForeign(json: JsonParser, type: number): boolean {
   const word = json.stringAt(type, typeText)?.toString();
   const isKnown = word === 'profile' || word === 'event';
   return !isKnown || dataMembers.every((name) => json.find(name) < 0);
-}
-
-/**
- * Whether the record of a rejects line is the row of a CSV of events with a column `type`: it has nothing but texts. The
- * format of the service has none with a `ts` or with properties.
- */
-function isEventRow(json: JsonParser, options: UploadMapping): boolean {
-  if (options.kind !== 'event' || otherKeyFailure(json, options, 'typed')) return false;
-  const kinds = Array.from({ length: json.count }, (_, index) => json.kindOf(index));
-  return kinds.every((kind) => kind === jsonToken.quote);
 }
 
 /** Maximum number of cached columns, whose names may have 400 bytes on average. */

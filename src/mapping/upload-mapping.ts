@@ -42,7 +42,7 @@ export interface UploadMapping {
   readonly identity: string;
   /** Whether the user named that column: then it must exist, even beside `objectId`. */
   readonly identityGiven: boolean;
-  /** Column of the objectId, which is the key of rows without an identity. */
+  /** Column of the objectId, which is used instead of the identity unless the user named that, too. */
   readonly objectId?: string;
   /** Keys under which columns are sent, by column. */
   readonly map: ReadonlyMap<string, string>;

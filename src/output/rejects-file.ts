@@ -347,8 +347,9 @@ export function rejectRow(reject: Reject, columns: readonly string[]): string {
   return `${row.join(',')},${rowOf([String(line), about])}`;
 }
 
-/** Text without quotes, commas and line breaks that looks like JSON. */
-const isJsonValue = (text: string): boolean => /^(?:true|false|-?\d[\d.eE+-]*|\{\s*\})$/.test(text);
+/** Text that looks like JSON: a number, a boolean, an object without members, or a list. */
+const isJsonValue = (text: string): boolean =>
+  /^(?:true|false|-?\d[\d.eE+-]*|\{\s*\}|\[.*\])$/s.test(text);
 
 /**
  * Converts a line of another CSV dialect cell by cell; returns a line of ours and of a list as it was read, so that it

@@ -57,7 +57,16 @@ describe('a CSV row as a profile', () => {
       { only: new Set(['City']), map: new Map([['City', 'Town']]) },
       profile({ Town: 'Rome' }),
     ],
-    ['--object-id', { objectId: 'City' }, { objectId: 'Rome', ...profile({ Plan: 'gold' }) }],
+    [
+      '--object-id, which replaces the identity',
+      { objectId: 'City' },
+      { objectId: 'Rome', type: 'profile', profileData: { identity: 'ada', Plan: 'gold' } },
+    ],
+    [
+      '--object-id beside --identity',
+      { objectId: 'City', identityGiven: true },
+      { objectId: 'Rome', ...profile({ Plan: 'gold' }) },
+    ],
     [
       '--object-id without the identity',
       { objectId: 'City', drop: new Set(['identity']) },
@@ -284,7 +293,7 @@ describe('the key of a record', () => {
         ['', ''],
       ],
     );
-    const { records, rejects, keys } = mapRows(rows, { objectId: 'id' });
+    const { records, rejects, keys } = mapRows(rows, { objectId: 'id', identityGiven: true });
     expect(records.map((record) => record.slice(0, record.indexOf(',"type"')))).toEqual([
       '{"identity":"a"',
       '{"objectId":"o"',

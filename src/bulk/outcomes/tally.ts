@@ -16,6 +16,8 @@ interface TallyOptions {
   readonly rejects: RejectsFile;
   /** Returns the record as read, as JSON text. */
   readonly sourceRecord: (rows: RowBlock, row: number) => string;
+  /** Returns the columns of a row whose rejects must name them. */
+  readonly tableColumns?: (rows: RowBlock, row: number) => readonly string[] | undefined;
   /** Write records that were not sent to the rejects file, because the input is a pipe. */
   readonly listNotSent: boolean;
   /** Write an incomplete last record to the rejects file, because the run cannot be resumed. */
@@ -105,7 +107,9 @@ export class Tally {
       const record = this.#options.sourceRecord(rows, row);
       const line = rows.lines[row] ?? 0;
       const located = stage === 'service' ? locateServiceError(error, line, record) : error;
-      this.#list({ source: rows.source, line, stage, code, error: located, record }, ordinal);
+      const columns = this.#options.tableColumns?.(rows, row);
+      const reject = { source: rows.source, line, stage, code, error: located, record };
+      this.#list({ ...reject, ...(columns && { columns }) }, ordinal);
     }
     this.#end(rows, ordinal, outcome);
   }

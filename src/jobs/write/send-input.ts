@@ -19,7 +19,7 @@ import {
   type ExitCode,
 } from '../../errors.js';
 import { isPersonalColumn } from '../../bulk/outcomes/reject-samples.js';
-import { sourceRecord } from '../../mapping/rejects-input.js';
+import { sourceRecord, tableColumns } from '../../mapping/rejects-input.js';
 import { openRejects, describeRejects } from '../rejects.js';
 import {
   searchNamedColumns,
@@ -310,6 +310,7 @@ export async function openTally(
   const tally = new Tally({
     rejects,
     sourceRecord: (rows, row) => sourceRecord(rows, row, mapper),
+    tableColumns: (rows, row) => tableColumns(rows, row, mapper),
     keys: kind.keys,
     // The producer of a named pipe can be run again.
     listNotSent:

@@ -12,7 +12,7 @@ import {
   type SampledRows,
 } from './column-inference.js';
 import { sourceRecord } from '../rejects-input.js';
-import { isRecord } from '../upload-mapper.js';
+import { isRecord } from '../api-records.js';
 import type { MappingFile } from '../mapping-file-schema.js';
 import type { CellType, UploadMapping } from '../upload-mapping.js';
 import type { RowBlock } from '../../input/row-block.js';

@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { quoteCsvCell } from '../../../src/output/formats.js';
 import { serve, written } from '../../support/serve.js';
 
 // What is rejected is corrected and sent again, by the command that is printed; and a run that ended
@@ -749,9 +750,10 @@ it.each([String.raw`i\dentity`, String.raw`\identity`])(
     writeFileSync(world.path('form.ndjson'), `${JSON.stringify(posted)}\n`);
     expect((await world.run(['upload', 'form.ndjson'])).code).toBe(3);
     const rejects = readFileSync(world.path('form.ndjson.rejects.ndjson'), 'utf8');
-    writeFileSync(world.path('r.ndjson'), rejects.replace(' 12', ''));
+    writeFileSync(world.path('r.ndjson'), rejects.replaceAll(' 12', ''));
     expect((await world.run(['upload', 'r.ndjson'])).code).toBe(0);
-    expect(written(service).flat()).toMatchObject([{ identity: 'own' }]);
+    const profileData = { [member]: 'other', 'profileData.City': 'Rome' };
+    expect(written(service).flat()).toEqual([{ identity: 'own', type: 'profile', profileData }]);
   },
 );
 
@@ -805,7 +807,8 @@ it('sends corrected records in the format of the service as they are, whatever s
 it('takes no apostrophe from an identity in a rejects file, whoever lists another one beside it', async () => {
   const { world, service } = await serve();
   const record = { identity: "'@own", all_identities: ['@own'], 'profileData.x': '1' };
-  const reject = { source: 'form.ndjson', line: 1, stage: 'notSent', error: 'stopped', record };
+  const place = { source: 'form.csv', line: 1, stage: 'notSent', error: 'stopped' };
+  const reject = { ...place, record, columns: Object.keys(record) };
   writeFileSync(world.path('r.ndjson'), `${JSON.stringify(reject)}\n`);
   const { code, stderr } = await world.run(['upload', 'r.ndjson']);
   expect([code, stderr]).toEqual([3, expect.stringContaining('may be that of --csv-formulas')]);
@@ -830,5 +833,77 @@ it.each(['bad.ndjson', 'bad.csv'])(
       { identity: 'u1', ts: 1_700_000_000, ...sent(7) },
       { identity: 'u2', ts: 1_700_000_001, ...sent(8) },
     ]);
+  },
+);
+
+// What the author of a value writes must not become lines of the rejects file.
+it.each<[string, readonly string[], readonly string[]]>([
+  [
+    'profiles',
+    ['identity', 'all_identities', 'profileData.Bio', 'profileData.MSG-push'],
+    ['eve', '["eve"]', '[\n{"identity":"bob","City":"taken"}\n]', 'maybe'],
+  ],
+  ['profiles', ['identity', 'profileData.Bio', 'profileData.MSG-sms'], ['eve', '{\r\n}', 'maybe']],
+  [
+    'events',
+    ['profile.identity', 'ts', 'event_name', 'event_props.Note'],
+    ['eve', '1', 'Paid', '[\n{"identity":"bob","type":"event","evtName":"Paid"}\n]'],
+  ],
+])('keeps a list with line ends of an export of %s on its line', async (_, header, row) => {
+  const { world, service } = await serve();
+  const lines = [header, row].map((cells) => cells.map(quoteCsvCell).join(','));
+  writeFileSync(world.path('users.csv'), `${lines.join('\n')}\n`);
+  const first = await world.run(['upload', 'users.csv']);
+  expect(first.code).toBe(3);
+  expect((await world.run(printed(first.stderr))).code).toBe(3);
+  expect(readFileSync(world.path('users.csv.rejects.ndjson'), 'utf8').split('\n')).toHaveLength(2);
+  expect(written(service)).toEqual([]);
+});
+
+it.each<[string, object]>([
+  ['an event of an export', { ts: 20_260_101_000_000, event_name: 'x', 'event_props.a': '1', 'profile.identity': 'other' }], // prettier-ignore
+  ['a profile of an export', { 'profileData.x': 1, 'platformInfo.0.objectId': 'other' }],
+])(
+  'makes of a record without identity no row of %s when rejects are sent again',
+  async (_, posted) => {
+    const { world, service } = await serve();
+    writeFileSync(world.path('form.ndjson'), `${JSON.stringify({ identity: null, ...posted })}\n`);
+    const first = await world.run(['upload', 'form.ndjson']);
+    expect(first.code).toBe(3);
+    expect((await world.run(printed(first.stderr))).code).toBe(3);
+    expect(written(service)).toEqual([]);
+  },
+);
+
+it('sends all members of a corrected record that has names as of an export', async () => {
+  const { world, service } = await serve();
+  const posted = { identity: 'ann', 'profileData.x': 1, City: 'Oslo', Phone: ' 12' };
+  writeFileSync(world.path('form.ndjson'), `${JSON.stringify(posted)}\n`);
+  const first = await world.run(['upload', 'form.ndjson']);
+  const rejects = readFileSync(world.path('form.ndjson.rejects.ndjson'), 'utf8');
+  writeFileSync(world.path('form.ndjson.rejects.ndjson'), rejects.replaceAll(' 12', '+4712345678'));
+  expect((await world.run(printed(first.stderr))).code).toBe(0);
+  const profileData = { 'profileData.x': 1, City: 'Oslo', Phone: '+4712345678' };
+  expect(written(service).flat()).toEqual([{ identity: 'ann', type: 'profile', profileData }]);
+});
+
+it.each([
+  ['upload', '--identity', 'code'],
+  ['demerge', '--identity', 'code', '--yes'],
+])(
+  'reads no record inside of one whose own column has the name of a member of a rejects file: %s',
+  async (...command) => {
+    const { world, service } = await serve();
+    const posted = {
+      code: 'own',
+      source: 'x',
+      line: 1,
+      stage: 'service',
+      record: { code: 'other' },
+    };
+    writeFileSync(world.path('form.ndjson'), `${JSON.stringify(posted)}\n`);
+    const { code, stderr } = await world.run([...command, 'form.ndjson']);
+    expect([code, stderr]).toEqual([3, expect.stringContaining('column "code" of its own')]);
+    expect(written(service)).toEqual([]);
   },
 );

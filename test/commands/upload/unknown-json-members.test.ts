@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { serve } from '../../support/serve.js';
+import { serve, written } from '../../support/serve.js';
 import { makeWorld } from '../../support/test-environment.js';
 
 // Names of members of JSON records that the service does not know, told in every run as those of a CSV's columns are.
@@ -163,6 +163,22 @@ it.each<[object, ...string[]]>([
   [
     { objectId: 'own', profile: { identity: 'other' }, event_name: 'A', ts: 20260101000000, event_props: {} }, // prettier-ignore
   ],
+  // the same text as a key of another kind
+  [{ userId: 'one', type: 'profile', objectId: 'one', profileData: {} }, '--identity', 'userId'],
+  [{ userId: 'one', type: 'profile', FBID: 'one', identity: 'one', profileData: {} }, '--identity', 'userId'], // prettier-ignore
+  [{ device: 'one', type: 'profile', identity: 'one', profileData: {} }, '--object-id', 'device'],
+  [
+    { user: 'one', device: 'two', type: 'profile', identity: 'two', objectId: 'one', profileData: {} }, // prettier-ignore
+    '--identity',
+    'user',
+    '--object-id',
+    'device',
+  ],
+  [
+    { userId: 'one', profile: { objectId: 'one' }, event_name: 'A', ts: 20260101000000, event_props: {} }, // prettier-ignore
+    '--identity',
+    'userId',
+  ],
 ])('rejects a record that names another user than its column does: %j', async (line, ...flags) => {
   const { code, stderr } = await upload([line], ...flags);
   expect(stderr).toContain(': this record, which is sent unchanged, names another user\n');
@@ -170,6 +186,13 @@ it.each<[object, ...string[]]>([
 });
 
 // The program had no user for the visitor.
+it('rejects an exported event beside an empty identity', async () => {
+  const profile = { identity: 'other' };
+  const posted = { identity: null, event_props: {}, event_name: 'x', ts: 20_260_101_000_000 };
+  const { code, stderr } = await upload([{ ...posted, profile }]);
+  expect([code, stderr]).toEqual([3, expect.stringContaining('column "identity": it is empty')]);
+});
+
 it.each([{ userId: null }, { userId: '' }, {}])(
   'rejects a record that names a user of its own beside an empty column: %j',
   async (own) => {
@@ -193,6 +216,46 @@ it('sends a record unchanged whose column names the same user', async () => {
   const both = { type: 'profile', identity: 'u4', objectId: 'device-4', profileData: {} };
   expect(await upload([both])).toMatchObject({ code: 0 });
 });
+
+// Whoever writes members beside the object of the program, or within it, must not choose another user with them.
+it.each<[string, ...string[]]>([
+  ['{"user":null,"user.id":"other"}', '--identity', 'user.id'],
+  ['{"user":{},"user.id":"other"}', '--identity', 'user.id'],
+  ['{"user":[],"user.id":"other"}', '--identity', 'user.id'],
+  ['{"a":{"b":{}},"a.b":{"id":"other"},"a.b.id":"other"}', '--identity', 'a.b.id'],
+  [String.raw`{"e\\":{"mail":"other"}}`, '--identity', String.raw`e\.mail`],
+  ['{"device":"own","identity":"other"}', '--object-id', 'device'],
+  ['{"device":"","identity":"other"}', '--object-id', 'device'],
+  ['{"d":{"id":"own"},"identity":"other"}', '--object-id', 'd.id'],
+])('sends no other user of %s with %s %s', async (posted, ...flags) => {
+  const { service, world } = await serve();
+  const named = flags[1]!
+    .split('.')
+    .reduceRight<unknown>((value, name) => ({ [name]: value }), 'fine');
+  const fine = flags[1]!.includes('\\') ? { 'e.mail': 'fine' } : named;
+  writeFileSync(world.path('f.ndjson'), `${JSON.stringify(fine)}\n${posted}\n`);
+  await world.run(['upload', 'f.ndjson', ...flags]);
+  const keys = written<{ identity?: string; objectId?: string }>(service).flat();
+  expect(keys.flatMap(({ identity, objectId }) => [identity, objectId])).not.toContain('other');
+  expect(keys).not.toEqual([]);
+});
+
+it.each([
+  ['upload', '--identity', 'traits.email'],
+  ['demerge', '--identity', 'traits.email', '--yes'],
+])(
+  'reads the named value of an object whose first member is like an operator: %s',
+  async (...command) => {
+    const { service, world } = await serve();
+    writeFileSync(
+      world.path('f.ndjson'),
+      '{"traits":{"$x":1,"email":"own"},"traits.email":"other"}\n',
+    );
+    expect((await world.run([...command, 'f.ndjson'])).code).toBe(0);
+    const [sent] = written<string | { identity: string }>(service).flat();
+    expect(typeof sent === 'string' ? sent : sent?.identity).toBe('own');
+  },
+);
 
 it('compares long numbers of such a column digit by digit', async () => {
   const { world } = await serve();
