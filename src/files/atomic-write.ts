@@ -88,6 +88,11 @@ export class AtomicFile {
     this.#guard(false, () => writeAll(this.descriptor, content, position));
   }
 
+  /** Syncs the content, which may take long. */
+  sync(): void {
+    this.#guard(false, () => fsyncSync(this.descriptor));
+  }
+
   /**
    * Syncs the content and renames it to the file's name. Without `overwrite`, fails with EEXIST if the
    * name is taken; `keepIfTaken` then leaves the content in the temporary file. `keepOpen` leaves the

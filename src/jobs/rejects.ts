@@ -172,8 +172,8 @@ export async function mergeRejects(
       temporary.write(textOf(line));
       if (breaks.areDue(lineUnits + length)) await breaks.take();
     }
-    setAside(target);
-    temporary.commit();
+    temporary.sync();
+    takeName(target, temporary);
   } catch (error) {
     temporary.discard();
     throw error instanceof EngagectlError ? error : unwritablePathError(target, place, error);
@@ -181,6 +181,19 @@ export async function mergeRejects(
     for (const one of inputs) closeSync(one);
   }
   return count;
+}
+
+/** Puts a file in its place. What is there is renamed, also if another run was faster to use the name. */
+function takeName(target: string, temporary: AtomicFile): void {
+  for (;;) {
+    setAside(target);
+    try {
+      temporary.commit({ overwrite: false, keepOpen: true, keepIfTaken: true });
+      return temporary.discard(); // closes it
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    }
+  }
 }
 
 /** Sorts by source, then by line, and keeps the order of the files: a merge sort that lets the event loop take its turns. */

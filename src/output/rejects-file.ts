@@ -4,9 +4,9 @@ import { crc32 } from 'node:zlib';
 import { isCutRejectText, rejectColumns } from '../contract/file-formats.js';
 import { EngagectlError, type OptionName } from '../errors.js';
 import {
+  AtomicFile,
   fsyncFolder,
   renameToNew,
-  replaceFile,
   setAside,
   temporaryPath,
 } from '../files/atomic-write.js';
@@ -247,7 +247,12 @@ export class RejectsFile {
       const head = text.length - written.at(-1)!.end; // header of a CSV
       if (text.length !== this.mark.bytes || crc32(text) !== this.mark.crc) return;
       const lines = sorted.map(({ start, end }) => text.subarray(head + start, head + end));
-      replaceFile(this.file, Buffer.concat([text.subarray(0, head), ...lines]));
+      const temporary = new AtomicFile(this.file);
+      temporary.write(Buffer.concat([text.subarray(0, head), ...lines]));
+      temporary.sync();
+      // Another run may have put its own file there while this one was written.
+      if (isOwn(this.file, this.mark)) temporary.commit();
+      else temporary.discard();
     } catch {
       // the disk is full, for example
     }

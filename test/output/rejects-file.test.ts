@@ -401,6 +401,20 @@ describe('the lines of a finished run', () => {
   });
 });
 
+it('does not put its lines in order in the file of another run, which may have the same ones', async () => {
+  const file = makeWorld().path(rejectsName);
+  const rejects = new RejectsFile(rejectsName, file, { option: unnamedOption });
+  for (const ordinal of [1, 0])
+    rejects.add({ source: 'users.csv', line: ordinal + 2, stage: 'parse', error: 'bad' }, ordinal);
+  await rejects.sync();
+  await rejects.close();
+  const text = readFileSync(file, 'utf8');
+  renameSync(file, `${file}.1`);
+  writeFileSync(file, text);
+  rejects.sort();
+  expect([`${file}.1`, file].map((name) => linesOf(readFileSync(name, 'utf8')))).toEqual([[3, 2], [3, 2]]); // prettier-ignore
+});
+
 it('keeps each older file if processes set aside files of one name at the same time', async () => {
   const { cwd } = makeWorld();
   const module = new URL('../../build/files/atomic-write.js', import.meta.url).href;
