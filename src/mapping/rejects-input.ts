@@ -38,8 +38,9 @@ export function readInputRecord(
     return { stage: json.repeatsKey ? 'validate' : 'parse', error: jsonErrorMessage(json) };
   }
   const stage = rejectsStage(json);
+  if (stage === undefined) return undefined;
   const column = columns.find((name) => rejectMembers.has(name));
-  if (stage !== undefined && column !== undefined) return ambiguous(column);
+  if (column !== undefined) return ambiguous(column);
   if (stage === 'unknown' && !retryUnknown) {
     return unknownOutcomeError;
   }
