@@ -8,12 +8,12 @@ import { validationError, type RecordBuilder, type RejectReason } from './record
 import type { KeyPart } from '../text/record-hash.js';
 import type { RowBlock } from '../input/row-block.js';
 
-/** Sets the text as the record's key; returns an error if it cannot be one. */
+/** Adds the text as a key of the record; returns an error if it cannot be one. */
 export function setKey(part: KeyPart, text: TextSlice, records: RecordBuilder): string | undefined {
   if (part === 'identity' && setPlainIdentity(text, records)) return undefined;
   const failure = identityError(part, text);
   if (failure === undefined) {
-    records.key = keyHash(text.bytes, text.start, text.end, keySeeds[part]);
+    records.addKey(keyHash(text.bytes, text.start, text.end, keySeeds[part]));
   }
   return failure;
 }
@@ -30,7 +30,7 @@ function setPlainIdentity(
     if (byte <= 0x20 || byte >= 0x7f) return false;
     hash = Math.imul(hash ^ byte, prime);
   }
-  records.key = hash & 0x7fff_ffff;
+  records.addKey(hash & 0x7fff_ffff);
   return true;
 }
 

@@ -24,6 +24,8 @@ export interface RecordBlock {
    * with the same hash are treated as having the same key.
    */
   readonly keys: Int32Array;
+  /** Hashes of the other keys of each record that has several, such as identity and objectId; undefined: there is none. */
+  readonly otherKeys?: OtherKeys | undefined;
   /** 1 if record i is idempotent, else 0. */
   readonly idempotent: Uint8Array;
   /** 1 if record i is an event, else 0: events and profiles never share a request. */
@@ -38,6 +40,12 @@ export interface RecordBlock {
   /** Number of rows and parse errors that belong to other shards. */
   readonly elsewhere?: number;
 }
+
+/**
+ * Hashes of keys besides the first one, by the position of their record. A set can be empty, because hashes of different
+ * keys can be equal.
+ */
+export type OtherKeys = ReadonlyMap<number, ReadonlySet<number>>;
 
 /**
  * A row that is not JSON (`parse`), violates a local rule, or is a line of a rejects file with an outcome that
@@ -95,11 +103,16 @@ type Write = (row: number) => RejectReason | undefined;
 
 export const validationError = (error: string): RejectReason => ({ stage: 'validate', error });
 
+/** Key hashes are never negative. */
+const noKeyYet = -1;
+
 /** Builds the records of one block at a time, in a buffer that is reused. */
 export class RecordBuilder {
   readonly out: JsonWriter;
   /** Key of the record being written; see RecordBlock. */
-  key = 0;
+  key = noKeyYet;
+  /** Its other keys, if it has several. */
+  otherKeys: Set<number> | undefined;
   /** Whether the record has no operator such as $incr. Events are never idempotent, whatever its value. */
   idempotent = true;
   isEvent = false;
@@ -110,6 +123,21 @@ export class RecordBuilder {
 
   constructor(out = new JsonWriter()) {
     this.out = out;
+  }
+
+  /** Forgets the keys of the record before. */
+  clearKeys(): void {
+    this.key = noKeyYet;
+    this.otherKeys = undefined;
+  }
+
+  /** Adds a key of the record. The last one becomes `key`. */
+  addKey(key: number): void {
+    if (this.key !== noKeyYet) {
+      this.otherKeys ??= new Set();
+      this.otherKeys.add(this.key).delete(key);
+    }
+    this.key = key;
   }
 
   /** Passes on a record as read, `bytes[start, end)`, instead of writing it to `out`, unless it was read from other bytes than the rows. */
@@ -132,6 +160,7 @@ export class RecordBuilder {
       const start = out.length;
       this.idempotent = true;
       this.isEvent = false;
+      this.clearKeys();
       const failure = write(row);
       if (failure) {
         out.length = start;
@@ -144,6 +173,7 @@ export class RecordBuilder {
       block.bounds[2 * at] = isPassed ? ~this.#passedStart : start;
       block.bounds[2 * at + 1] = isPassed ? this.#passedEnd : out.length;
       block.keys[at] = this.key;
+      if (this.otherKeys) (block.otherKeys ??= new Map()).set(at, this.otherKeys);
       block.idempotent[at] = this.idempotent && !this.isEvent ? 1 : 0;
       block.kinds[at] = this.isEvent ? 1 : 0;
       if (!isPassed) out.byte(jsonToken.comma); // adjacent records can be copied into a request at once
@@ -180,6 +210,7 @@ function blockOf(rows: RowBlock, count: number) {
     row: new Int32Array(count),
     bounds: new Int32Array(2 * count),
     keys: new Int32Array(count),
+    otherKeys: undefined as Map<number, ReadonlySet<number>> | undefined,
     idempotent: new Uint8Array(count),
     kinds: new Uint8Array(count),
     rejects: [] as RejectedRow[],
@@ -211,9 +242,24 @@ export function filterRecords(
       return block.bounds[2 * indexes[at >> 1]! + (at & 1)]!;
     }),
     keys: Int32Array.from(indexes, (index) => block.keys[index]!),
+    otherKeys: otherKeysAt(block.otherKeys, indexes),
     idempotent: Uint8Array.from(indexes, (index) => block.idempotent[index]!),
     kinds: Uint8Array.from(indexes, (index) => block.kinds[index]!),
   };
+}
+
+/** Returns the other keys of the records at these positions. */
+function otherKeysAt(
+  all: OtherKeys | undefined,
+  positions: readonly number[],
+): OtherKeys | undefined {
+  if (!all) return undefined;
+  const kept = new Map<number, ReadonlySet<number>>();
+  for (const [at, position] of positions.entries()) {
+    const keys = all.get(position);
+    if (keys) kept.set(at, keys);
+  }
+  return kept;
 }
 
 /** Records to be counted: those of a block, or copies of some of them. */

@@ -49,6 +49,7 @@ export class CsvUploadMapper implements FlatRow {
   #bytes: Buffer = Buffer.alloc(0);
   #cleaning: RowBlock['cleaning'];
   #bounds: Int32Array = new Int32Array(0);
+  #otherKeys = new Map<number, ReadonlySet<number>>();
   /** Index of the row's first cell in `#bounds`. */
   #first = 0;
 
@@ -84,6 +85,7 @@ export class CsvUploadMapper implements FlatRow {
     const isIdempotent = !isEvent && this.#constants.idempotent ? 1 : 0;
     const idempotent = new Uint8Array(picked.length).fill(isIdempotent);
     const rejects: RejectedRow[] = [];
+    this.#otherKeys = new Map();
     writer.setBlock(rows, cells, picked);
     for (let place = writer.next(); place !== DONE; place = writer.next()) {
       const { row } = writer;
@@ -94,13 +96,16 @@ export class CsvUploadMapper implements FlatRow {
       if (error === undefined) continue;
       rejects.push({ row, ...validationError(this.#allFailures(place, error)) });
       writer.skip();
+      this.#otherKeys.delete(writer.count);
       idempotent[writer.count] = isIdempotent; // for the next row
     }
     const { count } = writer;
     const kinds = new Uint8Array(count).fill(isEvent ? 1 : 0);
     const { bytes: json } = writer.out;
     const { parseErrors } = rows;
-    return { rows, count, ...writer.records, json, idempotent, kinds, rejects, parseErrors };
+    const otherKeys = this.#otherKeys.size > 0 ? this.#otherKeys : undefined;
+    const kept = { idempotent, kinds, otherKeys, rejects, parseErrors };
+    return { rows, count, ...writer.records, json, ...kept };
   }
 
   name(index: number): string {
@@ -155,13 +160,20 @@ export class CsvUploadMapper implements FlatRow {
     return failure ?? writeString(text, records);
   }
 
+  /** Sets the keys of the record that is written next. */
+  #setKeys({ key, otherKeys }: RecordBuilder): void {
+    this.#writer.key = key;
+    if (otherKeys) this.#otherKeys.set(this.#writer.count, otherKeys);
+  }
+
   /** Writes the parts that need JavaScript: the head of a record, or a cell with a type. */
   #write(place: number): string | undefined {
     if (place === HEAD) {
       const { expected } = this.#options;
       const unexpected = expected && checkExpectations(this, this.#columns, expected);
+      this.#records.clearKeys();
       const error = writeRecordHead(this, this.#records, this.#options);
-      this.#writer.key = this.#records.key;
+      this.#setKeys(this.#records);
       return unexpected !== undefined && error !== undefined
         ? `${error}; ${unexpected}`
         : (error ?? unexpected);

@@ -30,7 +30,10 @@ export class BatchBuilder {
     this.#job = job;
     this.#sender = sender;
     sender.onCompleted = (batch) => {
-      if (batch.keys[0] !== noKey) this.#order.release(batch.keys, batch.size);
+      if (batch.keys[0] === noKey) return;
+      this.#order.release(batch.keys, batch.size);
+      const others = Int32Array.from([...batch.otherKeys.values()].flatMap((keys) => [...keys]));
+      if (others.length > 0) this.#order.release(others, others.length);
     };
   }
 
@@ -59,12 +62,20 @@ export class BatchBuilder {
     );
     const room = this.#job.request.records - batch.size;
     const bytes = this.#job.request.bytes - batch.bytesWith(0);
-    const neighbors = endOfNeighbors(block, from, Math.min(to, from + room), bytes);
+    const likeKeyed = endOfLikeKeyed(block, from, Math.min(to, from + room));
+    const neighbors = endOfNeighbors(block, from, likeKeyed, bytes);
     const ordered = this.#job.order === 'key' && kind !== kinds.event; // events are not ordered
-    const end = ordered ? this.#order.admit(block.keys, from, neighbors) : neighbors;
+    const end = ordered ? this.#admit(block, from, neighbors) : neighbors;
     if (end > from) batch.addRun(block, from, end, ordered);
     this.#sealIfFull(kind, batch);
     return end;
+  }
+
+  /** Admits records until one must be held; returns its index, or `to`. */
+  #admit({ keys, otherKeys }: RecordBlock, from: number, to: number): number {
+    const others = otherKeys?.get(from);
+    if (!others) return this.#order.admit(keys, from, to);
+    return this.#order.admitOne([keys[from]!, ...others]) ? to : from;
   }
 
   /** Submits full batches, and waits while too many records are held. Returns at once if the run stops. */
@@ -189,6 +200,14 @@ function endOfNeighbors(
   ) {
     end += 1;
   }
+  return end;
+}
+
+/** Returns the end of the records with one key. A record with several is alone. */
+function endOfLikeKeyed({ otherKeys }: RecordBlock, from: number, to: number): number {
+  if (!otherKeys) return to;
+  let end = from + 1;
+  if (!otherKeys.has(from)) while (end < to && !otherKeys.has(end)) end += 1;
   return end;
 }
 

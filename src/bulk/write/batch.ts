@@ -1,5 +1,5 @@
 import type { RowBlock } from '../../input/row-block.js';
-import type { RecordBlock } from '../../mapping/record-block.js';
+import type { OtherKeys, RecordBlock } from '../../mapping/record-block.js';
 
 const comma = 0x2c;
 
@@ -24,6 +24,8 @@ export interface BatchRecord {
   readonly rows: RowBlock;
   readonly row: number;
   readonly key: number;
+  /** Its other keys, if it has several; see RecordBlock. */
+  readonly otherKeys?: ReadonlySet<number> | undefined;
   readonly idempotent: boolean;
   /** JSON text at `json[start, end)`. The buffer is reused, so copy what must be kept. */
   readonly json: Buffer;
@@ -38,6 +40,7 @@ export const batchRecord = (block: RecordBlock, index: number): BatchRecord => (
   rows: block.rows,
   row: block.row[index] ?? 0,
   key: block.keys[index] ?? 0,
+  otherKeys: block.otherKeys?.get(index),
   idempotent: block.idempotent[index] === 1,
   json: block.json,
   start: block.bounds[2 * index] ?? 0,
@@ -63,6 +66,7 @@ export class Batch {
   #rows = new Int32Array(16);
   /** Key of each record; the array has spare room at the end. */
   keys = new Int32Array(16);
+  readonly #otherKeys = new Map<number, ReadonlySet<number>>();
   /** Start in the body and idempotence of each record. */
   #starts = new Int32Array(16);
   #idempotent = new Uint8Array(16);
@@ -92,6 +96,7 @@ export class Batch {
     this.holdsEvents = false;
     this.isRemembered = false;
     this.#blocks.length = 0;
+    this.#otherKeys.clear();
     if (this.#body === noBody) this.#body = this.#spare.pop() ?? Buffer.allocUnsafeSlow(4096);
     this.#end = this.#frame.open.copy(this.#body);
   }
@@ -104,6 +109,11 @@ export class Batch {
 
   get size(): number {
     return this.#size;
+  }
+
+  /** Other keys of records that have several. */
+  get otherKeys(): OtherKeys {
+    return this.#otherKeys;
   }
 
   /** Whether sending the batch twice has the same effect as sending it once. */
@@ -131,10 +141,12 @@ export class Batch {
     return this.#end + more + 1 + this.#frame.close.length;
   }
 
-  add({ rows, row, key, idempotent, json, start, end, fingerprint }: BatchRecord): void {
+  add(record: BatchRecord): void {
+    const { rows, row, key, otherKeys, idempotent, json, start, end, fingerprint } = record;
     this.#appendText(1, { json, start, end });
     if (fingerprint) this.#setFingerprints(fingerprint);
     this.keys[this.#size] = key;
+    if (otherKeys) this.#otherKeys.set(this.#size, otherKeys);
     this.#starts[this.#size] = this.#end - (end - start);
     this.#idempotent[this.#size] = idempotent ? 1 : 0;
     this.#rows[this.#size] = row;
@@ -161,9 +173,18 @@ export class Batch {
     this.#rows.set(row.subarray(from, to), first);
     if (ordered) this.keys.set(keys.subarray(from, to), first);
     else this.keys.fill(noKey, first, first + to - from);
+    if (block.otherKeys) this.#addOtherKeys(block.otherKeys, from, to);
     this.#idempotent.set(idempotent.subarray(from, to), first);
     this.#rowBytes += bytesOfRows(rows, row[from] ?? 0, row[to - 1] ?? 0);
     this.#size += to - from;
+  }
+
+  /** Adds the other keys of neighbors, which become the next records. */
+  #addOtherKeys(all: OtherKeys, from: number, to: number): void {
+    for (let index = from; index < to; index += 1) {
+      const keys = all.get(index);
+      if (keys) this.#otherKeys.set(this.#size + index - from, keys);
+    }
   }
 
   /** Appends the text of `records` records. */
@@ -232,6 +253,7 @@ export class Batch {
       rows,
       row,
       key: this.keys[position] ?? noKey,
+      otherKeys: this.#otherKeys.get(position),
       idempotent: this.isIdempotentAt(position),
       json: this.#body,
       start: this.#starts[position] ?? 0,

@@ -8,13 +8,16 @@ const heldRecordBytes = 256;
 
 /**
  * Keeps the records of each key in input order at any concurrency: holds a record back while an
- * earlier one of its key is in flight. All other records pass, so batches stay full (architecture,
+ * earlier one of any of its keys is in flight. All other records pass, so batches stay full (architecture,
  * decision 5).
  */
 export class PerKeyOrder {
   /** Keys of records in flight. */
   readonly #inFlight = new KeySet();
+  /** Held records in the order of the input, for each of the keys that they wait for. */
   readonly #held = new Map<number, BatchRecord[]>();
+  /** Number of keys that a held record waits for, if it is more than one. */
+  readonly #waits = new Map<BatchRecord, number>();
   readonly #ready: BatchRecord[] = [];
   /** Number of held records of each block. A block stays in memory while one of its rows is held. */
   readonly #heldPerBlock = new Map<RowBlock, number>();
@@ -26,14 +29,33 @@ export class PerKeyOrder {
     return this.#inFlight.addRun(keys, from, to);
   }
 
-  /** Holds a copy of the record until its key is released. */
+  /** Admits a record with several keys if none is in flight. */
+  admitOne(keys: readonly number[]): boolean {
+    if (keys.some((key) => this.#inFlight.has(key))) return false;
+    this.#inFlight.addRun(Int32Array.from(keys), 0, keys.length);
+    return true;
+  }
+
+  /**
+   * Holds a copy of the record until all of its keys are free. Those that are free now are its own from here on, so
+   * that later records of them wait. A record gets its place for all keys at once, so none waits for a later one.
+   */
   hold(record: BatchRecord): void {
     const json = Buffer.from(record.json.subarray(record.start, record.end));
     const held = { ...record, json, start: 0, end: json.length };
-    const queue = this.#held.get(record.key);
-    if (queue) queue.push(held);
-    else this.#held.set(record.key, [held]);
+    let waits = this.#waitFor(record.key, held);
+    for (const key of record.otherKeys ?? []) waits += this.#waitFor(key, held);
+    if (waits > 1) this.#waits.set(held, waits);
     this.#count(held, 1);
+  }
+
+  /** Takes a key that is free; otherwise puts the record behind the earlier ones of the key, and returns 1. */
+  #waitFor(key: number, held: BatchRecord): 0 | 1 {
+    if (this.#inFlight.addRun(Int32Array.of(key), 0, 1) === 1) return 0;
+    const queue = this.#held.get(key);
+    if (queue) queue.push(held);
+    else this.#held.set(key, [held]);
+    return 1;
   }
 
   /** Releases the first `count` keys, whose records have their outcomes. */
@@ -43,13 +65,16 @@ export class PerKeyOrder {
     this.#inFlight.deleteAll(free, free.length);
   }
 
-  /** Makes the next held record of the key ready and keeps the key in flight; false if there is none. */
+  /** Gives the key to its next held record, which is ready if it waits for no other; false if there is none. */
   #readyNext(key: number): boolean {
     const queue = this.#held.get(key);
     const next = queue?.shift();
     if (next === undefined) return false;
-    this.#ready.push(next);
     if (queue?.length === 0) this.#held.delete(key);
+    const waits = (this.#waits.get(next) ?? 1) - 1;
+    if (waits === 0) this.#ready.push(next);
+    if (waits > 1) this.#waits.set(next, waits);
+    else this.#waits.delete(next);
     return true;
   }
 
@@ -78,7 +103,7 @@ export class PerKeyOrder {
   /** Removes and yields all held records, when a run stops. */
   *drain(): Generator<BatchRecord> {
     yield* this.takeReady();
-    for (const queue of this.#held.values()) yield* queue;
+    yield* new Set([...this.#held.values()].flat());
     this.#held.clear();
   }
 
@@ -115,6 +140,10 @@ export class KeySet {
     }
     this.#size += index - from;
     return index;
+  }
+
+  has(key: number): boolean {
+    return this.#slots[this.#find(key)] !== free;
   }
 
   /** Deletes the first `count` keys, ignoring absent ones. */

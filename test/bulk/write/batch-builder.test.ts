@@ -90,6 +90,38 @@ it('holds a record back while an earlier one of its key is in flight', async () 
   expect(sent.slice(1)).toEqual([['"1.1"', '"4.0"'], ['"1.3"']]);
 });
 
+it('holds a record with several keys back until each is free, and what follows it', async () => {
+  const { filler, feed, sent } = stage();
+  await feed(
+    { text: '"a"', key: 1 },
+    { text: '"b"', key: 2, otherKeys: [3] },
+    { text: '"c"', key: 3, otherKeys: [1, 4] },
+    { text: '"d"', key: 5 },
+    { text: '"e"', key: 4 },
+    { text: '"f"', key: 6, otherKeys: [] }, // both keys have this hash
+    { text: '"g"', key: 6 },
+  );
+  await filler.finish();
+  expect(sent).toEqual([
+    ['"a"', '"b"', '"d"'],
+    ['"f"', '"c"'],
+    ['"g"', '"e"'],
+  ]);
+});
+
+it('keeps the keys of records with several that are not ordered', async () => {
+  const { filler, feed, sink } = stage({ order: 'none' });
+  const batches: Batch[] = [];
+  const { submit } = sink;
+  sink.submit = async (batch) => {
+    batches.push(batch);
+    return submit(batch);
+  };
+  await feed({ text: '"a"', key: 1 }, { text: '"b"', key: 1, otherKeys: [3] });
+  await filler.finish();
+  expect(batches.map(({ otherKeys }) => [...otherKeys])).toEqual([[[1, new Set([3])]]]);
+});
+
 it('holds nothing back without an order', async () => {
   const { feed, sent } = stage({ order: 'none' });
   await feed(...profiles(1, 1, 1));

@@ -53,3 +53,30 @@ it('is full beyond 32 MiB, including the blocks of held records, and empty when 
   expect(window.isFull).toBe(true); // the copy, and the block
   expect([...window.drain()]).toHaveLength(1);
 });
+
+it('holds a record with several keys until all are free, and later ones of each behind it', () => {
+  const window = new PerKeyOrder();
+  const of = (row: number, key: number, ...others: number[]) =>
+    window.hold({ ...batchRecord(block, row), key, otherKeys: new Set(others) });
+  window.admit(block.keys, 0, 2); // 1 and 2
+  of(2, 1, 2, 3);
+  of(3, 3);
+  expect([window.admitOne([4, 5]), window.admitOne([6, 3])]).toEqual([true, false]);
+  expect([ready(window), window.heldCount]).toEqual([[], 2]);
+  release(window, 1);
+  expect(ready(window)).toEqual([]);
+  release(window, 2);
+  expect(ready(window)).toEqual([2]);
+  expect(window.admit(Int32Array.of(3), 0, 1)).toBe(0);
+  release(window, 1, 2, 3);
+  expect([ready(window), window.heldCount]).toEqual([[3], 0]);
+  release(window, 3, 4, 5);
+  expect(window.admit(Int32Array.of(1, 2, 3, 4, 5, 6), 0, 6)).toBe(6);
+});
+
+it('drains a record that waits for several keys once', () => {
+  const window = new PerKeyOrder();
+  window.admit(block.keys, 0, 2);
+  window.hold({ ...batchRecord(block, 2), key: 1, otherKeys: new Set([2]) });
+  expect([...window.drain()].map(({ row }) => row)).toEqual([2]);
+});

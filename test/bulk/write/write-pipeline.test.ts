@@ -150,6 +150,84 @@ describe('order', () => {
     expect(sizes.toSorted((a, b) => a - b)).toEqual([500, 1000, 1000]);
   });
 
+  it.each([
+    [
+      'typed.ndjson',
+      [
+        '{"type":"profile","identity":"ann","profileData":{"x":1}}',
+        '{"type":"profile","objectId":"d","identity":"ann","profileData":{"City":"Old"}}',
+        '{"type":"profile","objectId":"d","profileData":{"City":"New"}}',
+      ],
+      [],
+    ],
+    [
+      'flat.ndjson',
+      ['{"user":"ann"}', '{"user":"ann","device":"d","City":"Old"}', '{"device":"d","City":"New"}'],
+      ['--identity', 'user', '--object-id', 'device'],
+    ],
+    [
+      'users.csv',
+      ['user,device,City', 'ann,,', 'ann,d,Old', ',d,New'],
+      ['--identity', 'user', '--object-id', 'device'],
+    ],
+  ])('counts each key of a record with several (%s)', async (file, lines, options) => {
+    await using served = await serve([accept()]);
+    const { world, server } = served;
+    writeFileSync(world.path(file), `${lines.join('\n')}\n`);
+    const { summary } = await run(world, ['upload', file, ...options]);
+    const cities = server.executed.map(({ body }) =>
+      recordsOf(body).map(({ profileData }) => (profileData as { City?: string }).City),
+    );
+    expect({ accepted: summary.accepted, cities }).toEqual({
+      accepted: 3,
+      cities: [[undefined], ['Old'], ['New']],
+    });
+  });
+
+  it('keeps the records of each of several keys in input order at full concurrency', async () => {
+    const random = randomOf(seeds(1)[0]!);
+    const keyed = (record: Readonly<Record<string, unknown>>) =>
+      ['identity', 'objectId']
+        .filter((part) => record[part] !== undefined)
+        .map((part) => `${part} ${record[part] as string}`);
+    const open = new Set<string>();
+    const clashes: string[] = [];
+    const watched: Step = async (exchange) => {
+      await exchange.read();
+      const keys = recordsOf(exchange.received.body).flatMap(keyed);
+      clashes.push(...keys.filter((key, at) => open.has(key) || keys.indexOf(key) !== at));
+      for (const key of keys) open.add(key);
+      for (let turns = random.below(100); turns > 0; turns -= 1) await turn();
+      for (const key of keys) open.delete(key);
+      await accept()(exchange);
+    };
+    await using served = await serve([watched]);
+    const { world, server } = served;
+    const lines = Array.from({ length: 4000 }, (_, n) => {
+      const keys = [{ identity: `u${random.below(900)}` }, { objectId: `d${random.below(900)}` }];
+      const [one, other] = keys;
+      const key = random.below(3) === 0 ? { ...one, ...other } : keys[random.below(2)];
+      return JSON.stringify({ type: 'profile', ...key, profileData: { Seq: n } });
+    });
+    writeFileSync(world.path('users.ndjson'), lines.join('\n'));
+
+    const { code, summary } = await run(world, ['upload', 'users.ndjson', '--chunk-size', '50']);
+
+    expect({ code, accepted: summary.accepted, clashes }).toEqual({
+      code: 0,
+      accepted: 4000,
+      clashes: [],
+    });
+    const last = new Map<string, number>();
+    for (const record of server.executed.flatMap(({ body }) => recordsOf(body))) {
+      const { Seq } = record['profileData'] as { Seq: number };
+      for (const key of keyed(record)) {
+        expect(Seq).toBeGreaterThan(last.get(key) ?? -1);
+        last.set(key, Seq);
+      }
+    }
+  });
+
   it('is not kept with --order none', async () => {
     await using served = await serve([accept()]);
     const file = profiles(served.world, 50, () => 'only-one');

@@ -13,6 +13,7 @@ import { jsonRows } from './row-blocks.js';
 export interface TestRecord {
   readonly text: string;
   readonly key?: number;
+  readonly otherKeys?: readonly number[];
   readonly event?: boolean;
   readonly idempotent?: boolean;
 }
@@ -27,6 +28,11 @@ export function recordBlock(records: readonly TestRecord[]): RecordBlock {
     json: rows.bytes,
     bounds: rows.bounds,
     keys: Int32Array.from(records, ({ key }, index) => key ?? index),
+    otherKeys: new Map(
+      records.flatMap(({ otherKeys }, index) =>
+        otherKeys ? [[index, new Set(otherKeys)] as const] : [],
+      ),
+    ),
     idempotent: Uint8Array.from(
       records,
       ({ idempotent, event }) => +(idempotent ?? event !== true),
