@@ -156,5 +156,12 @@ export function keyOfRecord(json: string): RecordKey {
   return { space: record['type'] as RecordKey['space'], key: record['value']! };
 }
 
+/** Returns the keys of a user's record besides that of `keyOfRecord`, from its JSON text as it is sent. */
+export function otherKeysOfRecord(json: string): RecordKey[] {
+  const record = JSON.parse(json) as Readonly<Record<string, string>>;
+  const parts = keyParts.filter((name) => record[name] !== undefined);
+  return parts.slice(1).map((space) => ({ space, key: record[space]! }));
+}
+
 export const isUserKey = ({ space }: Pick<RecordKey, 'space'>): boolean =>
   keyParts.some((part) => part === space);

@@ -149,6 +149,79 @@ describe('upload --changed', () => {
     expect((await run('upload', 'all.ndjson', '--changed')).summary.unchanged).toBe(3);
   });
 
+  it('compares a record with several keys by each of them', async () => {
+    const { world, run, sent } = await stage();
+    const record = (keys: object, City: string) =>
+      `${JSON.stringify({ type: 'profile', ...keys, profileData: { City } })}\n`;
+    const both = { objectId: 'd', identity: 'ann' };
+    const [a, b] = [record(both, 'A'), record({ objectId: 'd' }, 'B')];
+    const unchanged = [];
+    for (const text of [a, b, a, a, b, a + record(both, 'C'), a, b + a, a, record(both, 'C')]) {
+      writeFileSync(world.path('u.ndjson'), text);
+      const { code, summary } = await run('upload', 'u.ndjson', '--changed');
+      expect(code).toBe(0);
+      unchanged.push(summary.unchanged);
+    }
+    expect(unchanged).toEqual([0, 0, 0, 1, 0, 0, 0, 0, 1, 0]);
+    expect(sent().map((each) => (each as { profileData: object }).profileData)).toEqual(
+      'ABABACABAC'.split('').map((City) => ({ City })),
+    );
+    // beside an event
+    const event = '{"type":"event","identity":"ann","evtName":"Seen","ts":1700000000}\n';
+    for (const [text, count] of [
+      [a, 0],
+      [b, 0],
+      [event + a, 0],
+      [event + a, 1],
+    ] as const) {
+      // prettier-ignore
+      writeFileSync(world.path('u.ndjson'), text);
+      expect((await run('upload', 'u.ndjson', '--changed')).summary.unchanged).toBe(count);
+    }
+  });
+
+  it('compares each key of a row with identity and objectId', async () => {
+    const { world, run } = await stage();
+    const argv = ['--changed', '--identity', 'user', '--object-id', 'device'];
+    const unchanged = [];
+    for (const rows of ['ann,d,A\nbob,e,A', ',d,B,1', 'ann,d,A\nbob,e,A', 'ann,d,A\nbob,e,A']) {
+      const invalid = 'cid,f,A,x\n';
+      writeFileSync(
+        world.path('u.csv'),
+        `user,device,City,N\n${invalid}${rows.replaceAll('A', 'A,1')}\n${invalid}`,
+      );
+      const { summary } = await run('upload', 'u.csv', ...argv, '--types', 'N:integer');
+      unchanged.push([summary.rejected, summary.unchanged]);
+    }
+    expect(unchanged).toEqual([[2, 0], [2, 0], [2, 1], [2, 2]]); // prettier-ignore
+  });
+
+  it('sends a record with several keys again after a run without --changed sent one of them', async () => {
+    const { world, run } = await stage();
+    const device = '{"objectId":"d","type":"profile","profileData":{"City":"A"}}\n';
+    writeFileSync(world.path('u.ndjson'), device);
+    writeFileSync(world.path('both.ndjson'), `{"identity":"ann",${device.slice(1)}`);
+    await run('upload', 'u.ndjson', '--changed');
+    await run('upload', 'both.ndjson');
+    expect((await run('upload', 'u.ndjson', '--changed')).summary.unchanged).toBe(0);
+    await run('upload', 'both.ndjson', '--changed');
+    await run('upload', 'u.ndjson');
+    expect((await run('upload', 'both.ndjson', '--changed')).summary.unchanged).toBe(0);
+  });
+
+  it('counts each key of a user who is gone, and lists the identity', async () => {
+    const { world, run } = await stage();
+    const argv = ['--changed', '--identity', 'user', '--object-id', 'device'];
+    writeFileSync(world.path('u.csv'), 'user,device,City\nann,d,A\nbob,e,A\n');
+    await run('upload', 'u.csv', ...argv);
+    writeFileSync(world.path('u.csv'), 'user,device,City\nbob,e,A\n');
+    const { stderr, summary } = await run('upload', 'u.csv', ...argv, '--gone', 'gone.txt');
+    expect(summary.plan).toEqual({ new: 0, changed: 0, unchanged: 1, gone: 2 });
+    expect(readFileSync(world.path('gone.txt'), 'utf8')).toBe('ann\n');
+    expect(stderr).toContain('gone.txt lacks 1 user known by objectId, FBID or GPID');
+    expect(stderr).not.toContain('a crash or damage');
+  });
+
   it('always sends operators and the records of a key after them', async () => {
     const { world, run } = await stage();
     const plain = '{"identity":"u","type":"profile","profileData":{"Visits":1}}\n';

@@ -242,9 +242,11 @@ export function keyLine(json: Buffer, start: number, end: number): string {
     while (at < end && json[at] !== quote && json[at] !== backslash) at += 1;
     if (json[at] === quote) return `["identity","${json.toString('latin1', from, at)}"]\n`;
   }
-  const { space, key } = keyOfRecord(json.toString('utf8', start, end));
-  return `${Buffer.from(JSON.stringify([space, key])).toString('latin1')}\n`;
+  return lineOfKey(keyOfRecord(json.toString('utf8', start, end)));
 }
+
+export const lineOfKey = ({ space, key }: RecordKey): string =>
+  `${Buffer.from(JSON.stringify([space, key])).toString('latin1')}\n`;
 
 function parsed(line: string): RecordKey | undefined {
   try {

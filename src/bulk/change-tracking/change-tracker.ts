@@ -4,6 +4,7 @@ import {
   recordKinds,
   RecordHasher,
   keyOfRecord,
+  otherKeysOfRecord,
   type HashSecret,
   type RecordKey,
 } from '../../text/record-hash.js';
@@ -15,7 +16,13 @@ import {
   type BaselineHeader,
   type BaselineLookup,
 } from './baseline-file.js';
-import { BaselineStore, TouchedLog, keyLine, type FoundTouched } from './baseline-store.js';
+import {
+  BaselineStore,
+  TouchedLog,
+  keyLine,
+  lineOfKey,
+  type FoundTouched,
+} from './baseline-store.js';
 import { EngagectlError } from '../../errors.js';
 import type { RecordBlock } from '../../mapping/record-block.js';
 import type { ChangeLog } from './change-log.js';
@@ -49,11 +56,25 @@ interface RecordTexts {
   readonly json: Buffer;
   readonly count: number;
   readonly bounds: Int32Array;
+  /** Has the positions of the records with several keys. */
+  readonly otherKeys?: ReadonlyMap<number, unknown> | undefined;
+}
+
+/** Entries of records: one for each, then one for each other key of those with several. */
+interface RecordEntries {
+  readonly entries: Int32Array;
+  /** Key and record of each of the latter. */
+  readonly others: readonly OtherKey[];
+}
+
+interface OtherKey {
+  readonly position: number;
+  readonly key: RecordKey;
 }
 
 /**
  * The records that an account last accepted, for one kind of record and one stream: 16 bytes per
- * key. Before a request goes out, an intent on disk marks its keys as unknown until the acceptance
+ * key. A record with several keys is an entry of each of them. Before a request goes out, an intent on disk marks its keys as unknown until the acceptance
  * is known, so an entry of the baseline is always the last accepted record of its key. Changes
  * go to a log, which is merged into the base at the end of the run or by the next run.
  */
@@ -86,7 +107,7 @@ export class Baseline {
     return this.#base !== undefined;
   }
 
-  /** Returns 1 for each record that equals the last accepted one of its key, and counts all in `plan`. */
+  /** Returns 1 for each record that equals the last accepted one of each of its keys, and counts all in `plan`. */
   unchanged({ idempotent, ...texts }: RecordTexts & Pick<RecordBlock, 'idempotent'>): Uint8Array {
     const { plan } = this;
     const isUnchanged = new Uint8Array(texts.count);
@@ -94,8 +115,8 @@ export class Baseline {
       plan.new += texts.count;
       return isUnchanged;
     }
-    const all = this.#base.compare(this.#hashesOf(texts), idempotent);
-    for (let index = 0; index < all.length; index += 1) {
+    const all = compareRecords(this.#base, this.#entriesOf(texts), idempotent);
+    for (let index = 0; index < texts.count; index += 1) {
       const match = all[index];
       if (match === matchKind.unknown) plan.new += 1;
       else if (match === matchKind.changed) plan.changed += 1;
@@ -110,7 +131,7 @@ export class Baseline {
 
   /** Resolves when the intent to send these records is on disk. Throws E-FILE-WRITE. */
   async intend(texts: RecordTexts): Promise<void> {
-    const intents = intentsOf(this.#hashesOf(texts));
+    const intents = intentsOf(this.#entriesOf(texts));
     return withAsyncDiskErrors(this.#options.folder, async () => {
       this.#openLog().write(intents);
       await this.#syncs.commit();
@@ -119,9 +140,11 @@ export class Baseline {
 
   /** Adds accepted records. Throws E-FILE-WRITE. */
   add(texts: RecordTexts, positions?: readonly number[]): void {
-    const hashes = this.#hashesOf(texts);
-    const entries = positions ? picked(hashes, positions) : hashes.slice();
-    const names = this.#newNames(texts, entries, positions);
+    const all = this.#entriesOf(texts);
+    const { entries, others } = positions
+      ? picked(all, positions, texts.count)
+      : { ...all, entries: all.entries.slice() };
+    const names = this.#newNames(texts, { entries, others }, positions);
     withDiskErrors(this.#options.folder, () => {
       const log = this.#openLog();
       this.#files.names.add(names); // first: a key of the log without a name could never be listed as gone
@@ -151,20 +174,22 @@ export class Baseline {
   /** Returns the lines of keys that are not in the base. */
   #newNames(
     { json, bounds }: RecordTexts,
-    entries: Int32Array,
+    { entries, others }: RecordEntries,
     positions?: readonly number[],
   ): string {
     let names = '';
     const isKnown = this.#base?.has(entries);
-    for (let index = 0; index < entries.length / entryWords; index += 1) {
+    const records = entries.length / entryWords - others.length;
+    for (let index = 0; index < records; index += 1) {
       if (isKnown?.[index] === 1) continue;
       const position = positions ? positions[index]! : index;
       names += keyLine(json, bounds[2 * position]!, bounds[2 * position + 1]!);
     }
-    return names;
+    const newOthers = others.filter((_, index) => isKnown?.[records + index] !== 1);
+    return names + newOthers.map(({ key }) => lineOfKey(key)).join('');
   }
 
-  #hashesOf(texts: RecordTexts): Int32Array {
+  #entriesOf(texts: RecordTexts): RecordEntries {
     return hashRecords(this.#hashes, this.#options.kind, texts);
   }
 
@@ -180,7 +205,7 @@ function hashRecords(
   hasher: RecordHasher,
   kind: BaselineOptions['kind'],
   texts: RecordTexts,
-): Int32Array {
+): RecordEntries {
   const { json, count, bounds } = texts;
   const kinds = new Uint8Array(count).fill(recordKinds[kind]);
   const borrowed = hasher.ofRecords(json, { count, bounds, kinds });
@@ -189,15 +214,60 @@ function hashRecords(
     if (hashes[at] !== 0 || hashes[at + 1] !== 0) continue;
     // The key was not found in the first pass. Hashing it overwrites the borrowed memory.
     if (hashes === borrowed) hashes = borrowed.slice();
-    const { space, key } = nameOf(texts, index);
+    const { space, key } = keyOfRecord(textAt(texts, index));
     [hashes[at], hashes[at + 1]] = hasher.ofKey(key, keyNamespaces[space]);
   }
-  return hashes;
+  const others = otherKeysOf(texts);
+  return { entries: others.length === 0 ? hashes : withOthers(hasher, hashes, others), others };
+}
+
+/** Returns the keys besides the first one of the records that have several. */
+function otherKeysOf(texts: RecordTexts): OtherKey[] {
+  return [...(texts.otherKeys?.keys() ?? [])].flatMap((position) =>
+    otherKeysOfRecord(textAt(texts, position)).map((key) => ({ position, key })),
+  );
+}
+
+/** Returns the entries of records, followed by those of other keys with the same records. */
+function withOthers(
+  hasher: RecordHasher,
+  hashes: Int32Array,
+  others: readonly OtherKey[],
+): Int32Array {
+  const entries = new Int32Array(hashes.length + entryWords * others.length);
+  entries.set(hashes); // hashing a key overwrites the borrowed memory
+  for (const [index, { position, key }] of others.entries()) {
+    const from = entryWords * position;
+    const own = entries.subarray(from + 2, from + entryWords);
+    const at = hashes.length + entryWords * index;
+    entries.set([...hasher.ofKey(key.key, keyNamespaces[key.space]), ...own], at);
+  }
+  return entries;
+}
+
+/** Compares records with a baseline: one with several keys is the same only if it is that for each of them. */
+function compareRecords(
+  base: BaselineLookup,
+  { entries, others }: RecordEntries,
+  idempotent: Uint8Array,
+): Uint8Array {
+  if (others.length === 0) return base.compare(entries, idempotent);
+  const records = entries.length / entryWords - others.length;
+  const mayRest = new Uint8Array(records + others.length);
+  mayRest.set(idempotent.subarray(0, records));
+  for (const [index, { position }] of others.entries())
+    mayRest[records + index] = idempotent[position]!;
+  const all = base.compare(entries, mayRest);
+  for (const [index, { position }] of others.entries()) {
+    const isSame = all[records + index] === matchKind.same;
+    if (!isSame && all[position] === matchKind.same) all[position] = matchKind.changed;
+  }
+  return all;
 }
 
 /** Returns entries that mark the keys as unknown. */
-function intentsOf(hashes: Int32Array): Int32Array {
-  const intents = hashes.slice();
+function intentsOf({ entries }: RecordEntries): Int32Array {
+  const intents = entries.slice();
   for (let at = 0; at < intents.length; at += entryWords) intents[at + 2] = intents[at + 3] = 0;
   return intents;
 }
@@ -274,17 +344,25 @@ async function openTouched(
   }
 }
 
-function picked(hashes: Int32Array, positions: readonly number[]): Int32Array {
-  const entries = new Int32Array(entryWords * positions.length);
-  for (const [index, position] of positions.entries()) {
-    const at = hashWords * position;
-    entries.set(hashes.subarray(at, at + hashWords), entryWords * index);
+/** Returns the entries of the records at these positions, of `count`. */
+function picked(all: RecordEntries, positions: readonly number[], count: number): RecordEntries {
+  const are = all.others.length === 0 ? undefined : new Set(positions);
+  const picks = [...positions];
+  const others = all.others.filter(({ position }, index) => {
+    const isPicked = are?.has(position) === true;
+    if (isPicked) picks.push(count + index);
+    return isPicked;
+  });
+  const entries = new Int32Array(entryWords * picks.length);
+  for (const [index, pick] of picks.entries()) {
+    const at = entryWords * pick;
+    entries.set(all.entries.subarray(at, at + entryWords), entryWords * index);
   }
-  return entries;
+  return { entries, others };
 }
 
-const nameOf = ({ json, bounds }: RecordTexts, position: number): RecordKey =>
-  keyOfRecord(json.toString('utf8', bounds[2 * position], bounds[2 * position + 1]));
+const textAt = ({ json, bounds }: RecordTexts, position: number): string =>
+  json.toString('utf8', bounds[2 * position], bounds[2 * position + 1]);
 
 /** Compares the profiles or subscriptions of a write with a baseline, which is opened at the first one. */
 export class ChangeTracker {
@@ -346,11 +424,15 @@ const textsOf = (batch: Batch) => ({
   json: batch.body(),
   count: batch.size,
   bounds: batch.bounds(),
+  otherKeys: batch.otherKeys,
 });
 
-function partOf({ json, bounds, idempotent }: RecordBlock, indexes: readonly number[]) {
+function partOf({ json, bounds, idempotent, otherKeys }: RecordBlock, indexes: readonly number[]) {
   return {
     json,
+    otherKeys: new Map(
+      indexes.flatMap((index, at) => (otherKeys?.has(index) ? [[at, index] as const] : [])),
+    ),
     count: indexes.length,
     bounds: Int32Array.from(
       indexes.flatMap((index) => [bounds[2 * index]!, bounds[2 * index + 1]!]),
