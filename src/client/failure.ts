@@ -1,5 +1,5 @@
 import { EngagectlError } from '../errors.js';
-import type { Redact } from '../redact.js';
+import { toText, type Redact } from '../redact.js';
 
 /**
  * Failure of one attempt of a request. `sent`: the service may have processed it. False only if
@@ -70,6 +70,11 @@ function messageOf(error: unknown): string {
     ? 'the server does not speak TLS: the address may need http:// or another port'
     : `TLS failed: ${reason}`;
 }
+
+/** Whether an answer has the code or the text of an error, so that its status "success" is not believed. */
+export const isError = ({ code, error }: { code?: unknown; error?: unknown }): boolean =>
+  !/^(?:0|2\d\d|ok|success)?$/i.test(toText(code) ?? '') ||
+  !/^(?:0|false|\[\s*\]|\{\s*\})?$/.test((toText(error) ?? '').trim());
 
 /** Outcome of one attempt of a request. */
 export type Attempt<T> =

@@ -3,6 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { connect, type VerifyResult } from '../../src/index.js';
 import { startService, type TestServiceOptions } from '../../src/testing.js';
 import { serve, written } from '../support/serve.js';
+import { nextMember, recordsPage, startPageServer } from '../support/servers/page-server.js';
 import { startLyingService, type LyingRecord } from '../support/servers/tampering-proxy.js';
 import { makeWorld, type World } from '../support/test-environment.js';
 
@@ -633,6 +634,19 @@ describe('--settle', () => {
       { line: 2, stage: 'unknown', error: why },
       { line: 3, stage: 'notSent' },
     ]);
+  });
+
+  it('returns no event if a page failed that should have had it', async () => {
+    const page = (next?: string) =>
+      `{"status":"success","records":[],"code":503,"error":"down"${nextMember(next)}}`;
+    await using server = await startPageServer(() => [page, recordsPage()]);
+    const world = makeWorld({ env: server.env });
+    writeFileSync(world.path('e.rejects.ndjson'), rejected(1, 'unknown', eventOf('u', 1, noon)));
+    const settling = ['e.rejects.ndjson', '--settle', '--max-attempts', '2'];
+    const { code, lines, summary } = await verified(world, settling);
+    expect([code, summary.settled?.absent ?? 0]).toEqual([5, 0]);
+    expect(lines.filter(({ verdict }) => verdict === 'missing')).toEqual([]);
+    expect(lines).not.toContainEqual(expect.objectContaining({ stage: 'notSent' }));
   });
 
   it('returns no event that is in the account at another hour, as with a wrong time zone', async () => {

@@ -1,4 +1,4 @@
-import { RequestFailure, type Failure, type Attempt } from '../../client/failure.js';
+import { isError, RequestFailure, type Failure, type Attempt } from '../../client/failure.js';
 import { toText, type Redact } from '../../redact.js';
 import { requestCodes } from '../../contract/error-codes.js';
 import { cursorPattern } from '../../contract/limits.js';
@@ -35,8 +35,9 @@ export async function readPage(
   const page = await scanBody(attempt.answer, scanner, onNextCursor);
   const { redact } = client;
   const { members } = page;
-  const mayBeEnd = members.records === undefined || isLast(members);
-  const isFailure = members.status === 'fail' || (mayBeEnd && isError(members));
+  // Without records nothing was read; without a next cursor the export would end here.
+  const provesNothing = page.count === 0 || isLast(members);
+  const isFailure = members.status === 'fail' || (provesNothing && isError(members));
   const answer = isFailure ? failAnswer(page, redact) : pageAnswer(page, redact);
   if (answer.kind === 'page' && answer.next !== undefined) client.checkCursor(answer.next);
   return { ok: true, answer };
@@ -117,10 +118,6 @@ function failAnswer({ members }: ScannedPage, redact: Redact): PageResponse {
 
 const isLast = ({ next_cursor: next }: PageMembers): boolean =>
   next === undefined || next === null || next === '';
-
-/** Whether an answer has the code or the text of an error, so that it is not the end of an export, whatever its status. */
-const isError = ({ code, error }: PageMembers): boolean =>
-  !/^(?:0|2\d\d|ok|success)?$/i.test(toText(code) ?? '') || (toText(error) ?? '').trim() !== '';
 
 /** Returns the code of an answer; undefined if it has none that is a number. */
 const codeOf = ({ code }: PageMembers): number | undefined =>

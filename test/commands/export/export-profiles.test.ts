@@ -285,6 +285,34 @@ describe('engagectl export-profiles', () => {
     expect([code, stdout]).toEqual([0, lines]);
   });
 
+  it.each(['"records":[],', '"records":null,', ''])(
+    'takes no answer with the code of an error for a page without records: %s',
+    async (records) => {
+      const failing: Page = (next) =>
+        `{"status":"success",${records}"code":503,"error":"index unavailable"${nextMember(next)}}`;
+      const passing: Page = (next) => inTurn([failing(next) as string], twoPages[0]!)(next);
+      await using server = await startPageServer(() => [passing, twoPages[1]!]);
+      const { code, stdout } = await makeWorld({ env: server.env }).run(command);
+      expect([code, stdout]).toEqual([0, lines]);
+      await using lasting = await startPageServer(() => [failing, twoPages[1]!]);
+      const tries = [...command, '--max-attempts', '2'];
+      const outcome = await makeWorld({ env: lasting.env }).run(tries);
+      expect(outcome).toMatchObject({ code: 5, stdout: '' });
+      expect(outcome.stderr).toContain('HTTP 200, code 503: index unavailable');
+    },
+  );
+
+  it.each([
+    ['no records and no error', '"records":[],"code":0,"error":null'],
+    ['no records and an empty list of errors', '"records":[],"error":[]'],
+    ['records and a remark', `"records":[${awkward[0]}],"error":"deprecated"`],
+  ])('takes a page with %s for what it is', async (_what, members) => {
+    const page: Page = (next) => `{"status":"success",${members}${nextMember(next)}}`;
+    await using server = await startPageServer(() => [page, ...twoPages]);
+    const { code, stdout } = await makeWorld({ env: server.env }).run(command);
+    expect([code, stdout.endsWith(lines)]).toEqual([0, true]);
+  });
+
   it.each(['0', '200', '"success"', 'null', '""'])(
     'takes an answer without records and with the code %s for the end',
     async (code) => {
