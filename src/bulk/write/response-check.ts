@@ -1,4 +1,5 @@
 import { toText } from '../../redact.js';
+import { isError } from '../../client/failure.js';
 import { recordCodes } from '../../contract/error-codes.js';
 import { keyParts } from '../../text/record-hash.js';
 import type { WriteResponse } from '../../contract/response-schemas.js';
@@ -22,7 +23,7 @@ export interface Mismatch {
 
 /**
  * Validates a response of endpoint 1 or 2 against the batch: `processed` and `unprocessed` must
- * account for every record, the status must not contradict them, and each entry must match exactly
+ * account for every record, status and error must not contradict them, and each entry must match exactly
  * one record (docs/service-api.md, Errors 1).
  */
 export function matchResponse(answer: WriteResponse, batch: Batch): RejectedPositions | Mismatch {
@@ -33,6 +34,8 @@ export function matchResponse(answer: WriteResponse, batch: Batch): RejectedPosi
     const rejection = { isRetryable: false, code: numberOf(answer['code']), error };
     return new Map(batch.positions().map((position) => [position, rejection]));
   }
+  const problem = errorBesideSuccess(answer);
+  if (problem !== undefined) return { why: problem };
   if (processed + entries.length !== batch.size) {
     const counts = `processed ${processed} and ${entries.length} unprocessed`;
     return { why: `${counts} for ${batch.size} records sent` };
@@ -53,6 +56,14 @@ export function matchResponse(answer: WriteResponse, batch: Batch): RejectedPosi
     rejections.set(position, { isRetryable: code === recordCodes.serverError, code, error });
   }
   return rejections;
+}
+
+/** Describes an error of the whole response that no entry explains. */
+function errorBesideSuccess({ status, unprocessed = [], code, error }: WriteResponse) {
+  const isSuccess = status === 'success' || (status === 'partial' && unprocessed.length === 0);
+  if (!isSuccess || !isError({ code, error })) return undefined;
+  const words = toText(error) ?? 'no reason given';
+  return `status "${status}", but ${code === undefined ? 'an error' : `code ${toText(code)}`}: ${words}`;
 }
 
 /** Matches an entry by the record number in its message, otherwise by an unambiguous identity or value. */

@@ -397,6 +397,7 @@ describe('a batch refused as a whole', () => {
 });
 
 describe('D inconsistent responses', () => {
+  const done = { status: 'success', processed: 2, unprocessed: [] };
   const lies: [string, object][] = [
     ['too few processed', { status: 'success', processed: 1, unprocessed: [] }],
     ['a success that processed none', { status: 'success', processed: 0, unprocessed: [] }],
@@ -407,6 +408,13 @@ describe('D inconsistent responses', () => {
       { status: 'fail', processed: 1, unprocessed: [] },
     ],
     ['a failure that processed all', { status: 'fail', processed: 2, unprocessed: [] }],
+    ['a success with an error', { ...done, code: 500, error: 'nothing was done' }],
+    ['a success with the code of an error', { ...done, code: 503 }],
+    ['a success with the text of an error', { ...done, error: 'nothing was done' }],
+    [
+      'a partial success with an error that names no record',
+      { ...done, status: 'partial', error: 'nothing was done' },
+    ],
     ['a number beyond the request', lie('Skipped record number : 99')],
     ['the number behind the last', lie('Skipped record number : 3')],
     [
@@ -473,6 +481,24 @@ describe('D inconsistent responses', () => {
       ['unknown', 2],
       ['unknown', 3],
     ]);
+  });
+
+  it.each([
+    { code: 0, error: null },
+    { code: 200, error: '' },
+    { code: null, error: [] },
+  ])('no error is in %j', async (members) => {
+    await using served = await serve([commit(answer(200, { ...done, ...members }))]);
+    const { code, summary } = await run(served.world, ['upload', profiles(served.world, 2)]);
+    expect([code, summary.accepted, summary.requests]).toEqual([0, 2, 1]);
+  });
+
+  it('names the error beside a success in the rejects file, without the passcode', async () => {
+    const error = 'seeded-secret-7f3a is locked';
+    const world = await expectUnknownEvents({ ...done, code: 500, error });
+    expect(rejectsOf(world)[0]?.error).toBe(
+      `the service's answer does not add up: status "success", but code 500: [passcode] is locked`,
+    );
   });
 
   it.each([
