@@ -35,7 +35,7 @@ export interface PageBody {
  * `retry.ts`. Every function rejects with the reason of its signal when it aborts.
  */
 export interface Client {
-  /** Sends a write; `body` is the complete request body. Undefined if the response has no counts. */
+  /** Sends a write; `body` is the complete request body. */
   write(
     to: WriteEndpoint,
     body: Buffer,
@@ -47,7 +47,7 @@ export interface Client {
       /** Purpose, for the request log. */
       readonly of?: string | undefined;
     },
-  ): Promise<Attempt<WriteResponse | undefined>>;
+  ): Promise<Attempt<WriteResponse>>;
   /** Opens a cursor; returns it exactly as received. */
   openCursor(query: CursorQuery, signal: AbortSignal): Promise<Attempt<string>>;
   /** Requests a page; succeeds for every HTTP 200, whatever its body. */

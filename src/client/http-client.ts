@@ -12,6 +12,7 @@ import {
 } from './responses.js';
 import { reserveMemory } from '../wasm.js';
 import { RequestFailure, toAttempt } from './failure.js';
+import type { WriteResponse } from '../contract/response-schemas.js';
 import { spanOf } from '../contract/dates.js';
 import type { Client, CursorQuery } from './client.js';
 import { containsSecret, redactor } from '../redact.js';
@@ -58,9 +59,8 @@ export async function createClient(options: ClientOptions): Promise<Client> {
           of,
         } as const;
         const answer = await accept(await ask(exchange, signal));
-        if (writeEndpoints[to].counts) return parseBody(answer, (shapes) => shapes.writeResponse);
-        await parseBody(answer, (shapes) => shapes.demergeResponse);
-        return undefined;
+        const shape = writeEndpoints[to].counts ? 'writeResponse' : 'demergeResponse';
+        return parseBody<WriteResponse>(answer, (shapes) => shapes[shape]);
       }),
     openCursor: (query, signal) =>
       toAttempt(async () => {

@@ -17,7 +17,7 @@ export interface WriteProperties {
   /** Initial and maximum requests in flight. */
   readonly inFlight: number;
   readonly mostInFlight: number;
-  /** Whether the response counts records. */
+  /** Whether the response must count records. */
   readonly counts: boolean;
   /** Whether `dryRun` is documented. */
   readonly dryRun: boolean;

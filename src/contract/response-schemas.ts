@@ -14,7 +14,6 @@ export const writeResponse = z.looseObject({
   processed: z.int().nonnegative(),
   unprocessed: z.array(unprocessedEntry).optional(),
 });
-export type WriteResponse = z.infer<typeof writeResponse>;
 
 /**
  * Response to a rejected request (specification, Errors 3; service-facts, Answers). `code` takes precedence over
@@ -32,5 +31,11 @@ export const cursorResponse = z.looseObject({
   cursor: z.string().min(1),
 });
 
-/** Response of endpoint 8 (specification, Endpoint 8). */
-export const demergeResponse = z.looseObject({ status: z.literal('success') });
+/** Response of endpoint 8 (specification, Endpoint 8), which counts nothing. Counts that it has nevertheless must add up. */
+export const demergeResponse = z.looseObject({
+  status: z.literal('success'),
+  processed: z.int().nonnegative().nullish(),
+  unprocessed: z.array(unprocessedEntry).nullish(),
+});
+
+export type WriteResponse = z.infer<typeof writeResponse> | z.infer<typeof demergeResponse>;

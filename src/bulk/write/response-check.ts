@@ -22,13 +22,14 @@ export interface Mismatch {
 }
 
 /**
- * Validates a response of endpoint 1 or 2 against the batch: `processed` and `unprocessed` must
- * account for every record, status and error must not contradict them, and each entry must match exactly
+ * Validates the response to a write against the batch: `processed` and `unprocessed` must account
+ * for every record (without `processed`, that is the rest), status and error must not contradict them, and each entry must match exactly
  * one record (docs/service-api.md, Errors 1).
  */
 export function matchResponse(answer: WriteResponse, batch: Batch): RejectedPositions | Mismatch {
-  const { processed, status } = answer;
+  const { status } = answer;
   const entries = answer.unprocessed ?? [];
+  const processed = answer.processed ?? batch.size - entries.length;
   if (status === 'fail' && processed === 0 && entries.length === 0) {
     const error = toText(answer['error']) ?? 'the service rejected all records without a reason';
     const rejection = { isRetryable: false, code: numberOf(answer['code']), error };
@@ -59,8 +60,8 @@ export function matchResponse(answer: WriteResponse, batch: Batch): RejectedPosi
 }
 
 /** Describes an error of the whole response that no entry explains. */
-function errorBesideSuccess({ status, unprocessed = [], code, error }: WriteResponse) {
-  const isSuccess = status === 'success' || (status === 'partial' && unprocessed.length === 0);
+function errorBesideSuccess({ status, unprocessed, code, error }: WriteResponse) {
+  const isSuccess = status === 'success' || (status === 'partial' && !unprocessed?.length);
   if (!isSuccess || !isError({ code, error })) return undefined;
   const words = toText(error) ?? 'no reason given';
   return `status "${status}", but ${code === undefined ? 'an error' : `code ${toText(code)}`}: ${words}`;
@@ -97,8 +98,9 @@ function positionsByName(batch: Batch): Map<string, number | 'several'> {
   return positions;
 }
 
-/** Returns the identifier of a record, or subscription type and value without a leading plus. */
+/** Returns the identifier of a record, or subscription type and value without a leading plus; of a demerge, the identity. */
 function nameOf(record: unknown): string | undefined {
+  if (typeof record === 'string') return record;
   if (!isObject(record)) return undefined;
   const part = keyParts.find((name) => (record[name] ?? undefined) !== undefined);
   if (part) return toText(record[part]);

@@ -583,6 +583,68 @@ describe('D inconsistent responses', () => {
   });
 });
 
+describe('a response to a demerge', () => {
+  const entry = (members: object) => ({ status: 'fail', code: 404, error: 'no user', ...members });
+  async function demerged(members: object) {
+    await using served = await serve([commit(answer(200, { status: 'success', ...members }))]);
+    writeFileSync(served.world.path('users.csv'), 'identity\na\nb\nc\n');
+    const { code, summary } = await run(served.world, ['demerge', 'users.csv', '--yes']);
+    expect(summary.requests).toBe(1);
+    const rejects = code === 0 ? [] : rejectsOf(served.world);
+    return { code, rejects: rejects.map(({ line, stage, error }) => [line, stage, error]) };
+  }
+
+  it.each([
+    {},
+    { processed: 3 },
+    { processed: 3, unprocessed: [] },
+    { processed: null, unprocessed: null, code: 200, error: null },
+    { code: 0, error: '' },
+  ])('accepts all identities by %j', async (members) => {
+    expect(await demerged(members)).toEqual({ code: 0, rejects: [] });
+  });
+
+  it.each([
+    ['the number of the record', entry({ error: 'no user. Skipped record number : 2' })],
+    ['the identity', entry({ record: 'b' })],
+    ['an echo', entry({ record: { identity: 'b' } })],
+  ])('rejects an unprocessed one that it names by %s', async (_by, unprocessed) => {
+    for (const counted of [{}, { processed: 2 }]) {
+      const { code, rejects } = await demerged({ ...counted, unprocessed: [unprocessed] });
+      expect({ code, rejects }).toEqual({
+        code: 3,
+        rejects: [[3, 'service', expect.stringContaining('no user')]],
+      });
+    }
+  });
+
+  it.each([
+    ['too few processed', { processed: 0 }],
+    ['too many processed', { processed: 4 }],
+    [
+      'processed that do not leave room for the unprocessed',
+      { processed: 3, unprocessed: [entry({ record: 'b' })] },
+    ],
+    ['an unprocessed one that it does not name', { unprocessed: [entry({})] }],
+    ['an unprocessed one that was not sent', { unprocessed: [entry({ record: 'd' })] }],
+    ['an unprocessed one without a form', { unprocessed: ['b'] }],
+    [
+      'more unprocessed than sent',
+      { unprocessed: ['a', 'b', 'c', 'd'].map((record) => entry({ record })) },
+    ],
+    ['an error', { code: 500, error: 'nothing was done' }],
+    ['the text of an error', { error: 'nothing was done' }],
+  ])('proves nothing with %s: all are unknown and sent once', async (_what, members) => {
+    const { code, rejects } = await demerged(members);
+    expect(code).toBe(6);
+    expect(rejects.map(([line, stage]) => [line, stage])).toEqual([
+      [2, 'unknown'],
+      [3, 'unknown'],
+      [4, 'unknown'],
+    ]);
+  });
+});
+
 describe('rejected records', () => {
   it('are found by number, and listed with their input line', async () => {
     const odd = judge(({ identity }) =>
