@@ -1,4 +1,5 @@
 import { Writable } from 'node:stream';
+import { ReadStream } from 'node:tty';
 import { EngagectlError } from '../errors.js';
 import { sanitize } from './sanitize.js';
 import { isSwitchOn } from './display-settings.js';
@@ -6,19 +7,22 @@ import { grouped } from './format.js';
 import type { ReadLineOptions } from 'node:readline/promises';
 import type { Runtime } from '../runtime.js';
 
-type AskRuntime = Pick<Runtime, 'stdin' | 'stderr' | 'signal' | 'env'>;
+type AskRuntime = Pick<Runtime, 'stdin' | 'stderr' | 'signal' | 'sleep' | 'env'>;
 
 /** Whether somebody sits at a terminal and may be asked. */
-export const canPrompt = ({ stdin, stderr, env }: Omit<AskRuntime, 'signal'>): boolean =>
+export const canPrompt = ({
+  stdin,
+  stderr,
+  env,
+}: Pick<AskRuntime, 'stdin' | 'stderr' | 'env'>): boolean =>
   stdin.isTTY === true && stderr.isTTY === true && !isSwitchOn(env['ENGAGECTL_NO_INPUT']);
 
 /** Returns after the expected number or word was typed; otherwise throws E-CONFIRM. Ctrl-C ends the run. */
 export async function confirmByTyping(
   { word, noun }: { readonly word: string; readonly noun: 'number' | 'region' },
-  { stdin, stderr, signal }: AskRuntime,
+  runtime: AskRuntime,
 ): Promise<void> {
-  const from = { input: stdin, output: stderr, terminal: false };
-  const typed = (await ask(`Type ${sanitize(word)} to continue: `, from, signal)).trim();
+  const typed = (await ask(`Type ${sanitize(word)} to continue: `, runtime)).trim();
   if (typed === word || (noun === 'number' && typed.replaceAll(',', '') === word)) return;
   throw new EngagectlError('E-CONFIRM', 'not confirmed: nothing was done', {
     why: `what was typed is not ${noun === 'number' ? word : `the ${noun}, ${word}`}`,
@@ -31,9 +35,11 @@ export async function askSecret(question: string, runtime: AskRuntime): Promise<
   const { stdin, stderr, signal } = runtime;
   // As a terminal, readline turns the echo off and writes each key to `output` itself.
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const hidden = { input: stdin, output: nowhere, terminal: true, historySize: 0 };
+  await discardTyped(runtime);
   stderr.write(question);
   try {
-    return await ask('', { input: stdin, output: nowhere, terminal: true, historySize: 0 }, signal);
+    return await readAnswer('', hidden, signal);
   } finally {
     stderr.write('\n');
   }
@@ -42,11 +48,11 @@ export async function askSecret(question: string, runtime: AskRuntime): Promise<
 /** Whether `y` was typed. Throws the reason of `over` if the question no longer needs an answer. */
 export async function askYesNo(
   question: string,
-  { stdin, stderr, signal }: AskRuntime,
+  { stdin, stderr, signal, sleep }: Omit<AskRuntime, 'env'>,
   over: AbortSignal,
 ): Promise<boolean> {
-  const from = { input: stdin, output: stderr, terminal: false };
-  const typed = await ask(sanitize(question), from, AbortSignal.any([signal, over]));
+  const from = { stdin, stderr, sleep, signal: AbortSignal.any([signal, over]) };
+  const typed = await ask(sanitize(question), from);
   return /^y(es)?$/i.test(typed.trim());
 }
 
@@ -54,18 +60,50 @@ export async function askYesNo(
 export async function askChoice(
   question: string,
   choices: readonly string[],
-  { stdin, stderr, signal }: AskRuntime,
+  runtime: AskRuntime,
 ): Promise<number | undefined> {
   const lines = choices.map((choice, at) => `  ${at + 1}  ${choice}\n`);
-  stderr.write(sanitize(`${question}\n${lines.join('')}`));
-  const from = { input: stdin, output: stderr, terminal: false };
-  const typed = await ask(`Type a number from 1 to ${choices.length}: `, from, signal);
+  runtime.stderr.write(sanitize(`${question}\n${lines.join('')}`));
+  const typed = await ask(`Type a number from 1 to ${choices.length}: `, runtime);
   const chosen = /^\d+$/.test(typed.trim()) ? Number(typed) - 1 : -1;
   return chosen >= 0 && chosen < choices.length ? chosen : undefined;
 }
 
-/** Returns an empty string at the end of input. */
-async function ask(question: string, from: ReadLineOptions, signal: AbortSignal): Promise<string> {
+/** Asks a question, which nothing answers that was typed before. Returns an empty string at the end of input. */
+async function ask(question: string, runtime: Omit<AskRuntime, 'env'>): Promise<string> {
+  const { stdin, stderr, signal } = runtime;
+  await discardTyped(runtime);
+  return readAnswer(question, { input: stdin, output: stderr, terminal: false }, signal);
+}
+
+/** Milliseconds without input after which nothing is pending in a terminal. */
+const quietMs = 10;
+
+/** Reads away what was typed at a terminal, in raw mode, so that half a line does not begin the answer, either. */
+async function discardTyped({
+  stdin,
+  signal,
+  sleep,
+}: Pick<AskRuntime, 'stdin' | 'signal' | 'sleep'>): Promise<void> {
+  if (!(stdin instanceof ReadStream)) return;
+  let typed: Buffer | undefined;
+  const onData = (chunk: Buffer) => (typed = chunk);
+  stdin.setRawMode(true).on('data', onData).resume();
+  try {
+    do {
+      typed = undefined;
+      await sleep(quietMs, signal);
+    } while (typed !== undefined);
+  } finally {
+    stdin.off('data', onData).pause().setRawMode(false);
+  }
+}
+
+async function readAnswer(
+  question: string,
+  from: ReadLineOptions,
+  signal: AbortSignal,
+): Promise<string> {
   const { createInterface } = await import('node:readline/promises');
   const lines = createInterface(from);
   const stop = new AbortController();

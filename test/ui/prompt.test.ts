@@ -1,7 +1,10 @@
+import { spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
 import { PassThrough } from 'node:stream';
 import { describe, expect, test } from 'vitest';
 import { EngagectlError } from '../../src/errors.js';
 import { confirmIrreversible } from '../../src/ui/prompt.js';
+import { BinProcess } from '../support/processes/bin-process.js';
 import { makeWorld, type WorldOptions } from '../support/test-environment.js';
 
 const demerge = {
@@ -78,4 +81,62 @@ describe('the demerge confirmation', () => {
     setImmediate(() => stop.abort(reason));
     expect((await pending).error).toBe(reason);
   });
+});
+
+/** Runs a program on a terminal; types the first text before it starts, and the next one each time that it asks. */
+const onTerminal = `
+import os, pty, subprocess, sys
+texts, words = sys.argv[1].split('|'), sys.argv[2:]
+terminal, slave = pty.openpty()
+os.write(terminal, texts[0].encode())
+child = subprocess.Popen(words, stdin=slave, stdout=slave, stderr=slave, start_new_session=True)
+os.close(slave)
+shown, asked = b'', 0
+while True:
+    try: piece = os.read(terminal, 65536)
+    except OSError: break
+    if not piece: break
+    shown += piece
+    if shown.count(b' to continue: ') > asked:
+        asked += 1
+        os.write(terminal, texts[asked].encode())
+sys.stdout.write(shown.decode())
+sys.exit(child.wait())
+`;
+const hasPython = spawnSync('python3', ['--version'], { stdio: 'ignore' }).status === 0;
+
+test.skipIf(!hasPython).each([
+  ['a line', '1\n', 'no\n', 2],
+  ['many lines', '1\n'.repeat(500), 'no\n', 2],
+  ['half a line', '1', '\n', 2],
+  ['something else', 'no\nn', '1\n', 0],
+])(
+  'on a terminal, %s typed before the question does not answer it',
+  async (_, ahead, answer, code) => {
+    const world = makeWorld();
+    writeFileSync(world.path('ids.csv'), 'identity\na\n');
+    const argv = ['demerge', 'ids.csv', '--region', 'local'];
+    const tracer = ['python3', '-c', onTerminal, `${ahead}|${answer}`];
+    const child = new BinProcess(world, argv, {}, { tracer });
+    expect(await child.ended(), child.stdout + child.stderr).toBe(code);
+    expect(child.stdout).toContain('Type 1 to continue');
+  },
+);
+
+test.skipIf(!hasPython)('no line behind the answer to a question answers the next one', () => {
+  const module = new URL('../../build/ui/prompt.js', import.meta.url).href;
+  const asking = `
+    import { askYesNo } from ${JSON.stringify(module)};
+    import { setTimeout as sleep } from 'node:timers/promises';
+    const { stdin, stderr } = process;
+    const { signal } = new AbortController();
+    for (let n = 0; n < 3; n += 1)
+      console.log(await askYesNo('y to continue: ', { stdin, stderr, signal, sleep }, signal));
+  `;
+  const words = [process.execPath, '--input-type=module', '-e', asking];
+  const typed = ['', 'n\ny\n', 'n\ny\n', 'y\n'].join('|');
+  const { stdout } = spawnSync('python3', ['-c', onTerminal, typed, ...words], {
+    encoding: 'utf8',
+  });
+  expect(stdout.match(/true|false/g)).toEqual(['false', 'false', 'true']);
 });
