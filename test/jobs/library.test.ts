@@ -160,6 +160,24 @@ describe('upload', () => {
     expect([rejectsFile, readFileSync(rejects, 'utf8').split('\n').length]).toEqual([rejects, 2]);
   });
 
+  it.each([
+    [
+      'throws',
+      () => {
+        throw new Error('of log');
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('of log'))],
+  ])('returns its figures although log %s', async (_how, log: () => void) => {
+    const kinds: string[] = [];
+    const noting = (kind: string) => (kinds.push(kind), log());
+    await using noisy = connect({ baseUrl: service.url, ...credentials, log: noting });
+    const records = ['a', 'b', 'c'].map((identity) => ({ identity, City: 'Oslo' }));
+    const result = await noisy.upload(records, { chunkSize: 1 }).result;
+    expect(result).toMatchObject({ exitCode: 0, read: 3, accepted: 3 });
+    expect(kinds).toContain('verbose');
+  });
+
   it('reports its progress', async () => {
     const run = account.upload([{ identity: 'user-1' }]);
     expect(run.progress().read).toBe(0);

@@ -20,11 +20,13 @@ export type RuntimeOf = (signal: AbortSignal) => Runtime;
 export class LibraryContext {
   readonly #options: ConnectOptions;
   readonly #runtimeOf: RuntimeOf;
+  readonly #log: NonNullable<ConnectOptions['log']>;
   #connection: Promise<Connection> | undefined;
 
   constructor(options: ConnectOptions, runtimeOf: RuntimeOf) {
     this.#options = options;
     this.#runtimeOf = runtimeOf;
+    this.#log = harmless(options.log);
   }
 
   get keepsRuns(): boolean {
@@ -38,7 +40,8 @@ export class LibraryContext {
 
   /** Creates the context of one job. `input` replaces standard input. */
   of(signal?: AbortSignal, input?: Readable): JobContext {
-    const { timezone = 'UTC', stateFolder, log = () => undefined } = this.#options;
+    const { timezone = 'UTC', stateFolder } = this.#options;
+    const log = this.#log;
     const runtime = this.#runtimeOf(ownSignal(signal));
     return {
       runtime: input ? (Object.create(runtime, { stdin: { value: input } }) as Runtime) : runtime,
@@ -75,7 +78,7 @@ export class LibraryContext {
   }
 
   async #open(): Promise<Connection> {
-    const { baseUrl, accountId, passcode, timezone = 'UTC', log } = this.#options;
+    const { baseUrl, accountId, passcode, timezone = 'UTC' } = this.#options;
     const { retry = {}, fetchLimits = {} } = this.#options;
     refuseNonText({ accountId, passcode });
     refuseLimits(fetchLimits);
@@ -90,12 +93,19 @@ export class LibraryContext {
         timeoutMs: fetchLimits.timeoutMs ?? 60_000,
         maxInFlight: fetchLimits.maxInFlight ?? limits.uploadsInFlight,
         policy: { maxAttempts: 8, retryForMs: 600_000, retryBaseMs: 500, ...retry },
-        messages: { verbose: (text) => log?.('verbose', text), debug: () => undefined },
+        messages: { verbose: (text) => this.#log('verbose', text), debug: () => undefined },
       },
       this.#runtimeOf(new AbortController().signal),
     );
   }
 }
+
+/** Returns a `log` whose errors are ignored: they would end a run in the middle, without its figures. */
+const harmless =
+  (log: ConnectOptions['log']): NonNullable<ConnectOptions['log']> =>
+  (kind, text) => {
+    void (async () => log?.(kind, text))().catch(() => undefined);
+  };
 
 /**
  * Derives a signal for one run. Listeners are not added to the caller's signal, which many runs may
