@@ -110,7 +110,10 @@ export const textOptions: OptionTable = [
 /** Flags that control how rows become records of an upload. */
 export const mappingOptions: OptionTable = [
   ['--identity <column>', 'column or path of the identity (default: identity)', { common: true }],
-  ['--object-id <column>', 'column that contains the objectId, used instead of an identity (beside it with --identity)'],
+  [
+    '--object-id <column>',
+    'column that contains the objectId, used instead of an identity (beside it with --identity)',
+  ],
   ['--map <column=key>', 'rename a column (repeatable)', { repeatable: true, common: true }],
   ['--drop <column>', 'omit a column (repeatable)', { repeatable: true }],
   ['--only <a,b>', 'send only these columns (repeatable)', { repeatable: true }],
