@@ -1,4 +1,4 @@
-import { rejectColumns } from '../contract/file-formats.js';
+import { namesOfPath, rejectColumns } from '../contract/file-formats.js';
 import { EngagectlError } from '../errors.js';
 import { closestName } from '../did-you-mean.js';
 import { quoteForShell } from '../wording.js';
@@ -272,6 +272,7 @@ export class NestedColumns {
   readonly #named: ReadonlySet<string>;
   readonly #types: UploadMapping['types'];
   readonly #out = new JsonWriter();
+  #isRow = false;
   /** Characters of the paths of the record. */
   #paths = 0;
   /** Parser of all nested objects: one for each depth would take the memory of the record 200 times. */
@@ -289,10 +290,11 @@ export class NestedColumns {
 
   /**
    * Parses the object that `json` has parsed again, with all values in nested objects as members. Returns why it cannot:
-   * two values have one path, or the paths are too long.
+   * two values have one path, or the paths are too long. `isRow`: it is the row of a table, whose names are columns.
    */
-  flatten(json: JsonParser): string | undefined {
+  flatten(json: JsonParser, isRow: boolean): string | undefined {
     if (!this.isUsed || !this.#isNested(json)) return undefined;
+    this.#isRow = isRow;
     this.#out.length = this.#paths = 0;
     this.#write(json.bytes, membersOf(json), '');
     if (this.#paths > mostPaths) return 'the paths of its values have more than 4 MiB together';
@@ -304,7 +306,8 @@ export class NestedColumns {
   #isNested(json: JsonParser): boolean {
     for (let index = 0; index < json.count; index++) {
       if (json.kindOf(index) === jsonToken.openObject) return true;
-      if (json.bytes.subarray(json.keyStart(index), json.keyEnd(index)).includes(0x2e)) return true;
+      const key = json.bytes.subarray(json.keyStart(index), json.keyEnd(index));
+      if (key.includes(0x2e) || key.includes(0x5c)) return true; // a dot may be an escape
     }
     return false;
   }
@@ -332,12 +335,14 @@ export class NestedColumns {
   }
 
   /**
-   * Whether a name with dots is the path that an option names, as in a row of a CSV. Not beside an object of that path, or
-   * null in its place: whoever writes members beside it must not be able to give it another value.
+   * Whether a name with dots is the path that an option names, as in a row of a CSV. In other records not beside an object
+   * of that path, or what is in its place: whoever writes members beside it must not be able to give it another value.
    */
   #isNamedPath(name: string, literal: string, members: readonly NestedMember[]): boolean {
     if (!this.#named.has(name) || this.#named.has(literal)) return false;
-    return !members.some((other) => name.startsWith(`${other.name}.`) && !other.isText);
+    if (this.#isRow) return true;
+    const path = namesOfPath(name);
+    return !members.some((other) => other.name === path[0]);
   }
 
   /**
@@ -366,21 +371,14 @@ interface NestedMember {
   readonly start: number;
   readonly end: number;
   readonly isObject: boolean;
-  readonly isText: boolean;
 }
 
 function membersOf(json: JsonParser): NestedMember[] {
   const members: NestedMember[] = [];
   for (let index = 0; index < json.count; index++) {
     const name = json.nameAt(index);
-    const kind = json.kindOf(index);
-    members.push({
-      name,
-      start: json.valueStart(index),
-      end: json.valueEnd(index),
-      isObject: kind === jsonToken.openObject,
-      isText: kind === jsonToken.quote,
-    });
+    const isObject = json.kindOf(index) === jsonToken.openObject;
+    members.push({ name, start: json.valueStart(index), end: json.valueEnd(index), isObject });
   }
   return members;
 }

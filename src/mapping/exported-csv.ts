@@ -205,7 +205,7 @@ const quote = 0x22;
  * around lists with commas or quotes: there, text becomes the value that it looks like.
  */
 export function exportedValues(
-  { bytes }: RowBlock,
+  { bytes }: Pick<RowBlock, 'bytes'>,
   { header, bounds }: Pick<Cells, 'header' | 'bounds'>,
   row: number,
 ): readonly (string | undefined)[] {

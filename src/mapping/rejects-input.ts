@@ -5,7 +5,7 @@ import { jsonToken, JsonParser } from '../text/json-parser.js';
 import { BEYOND, CsvProgram, CsvScanner, dialectError } from '../text/csv-scanner.js';
 import { filterRecords, type RejectReason, type Mapper, type RejectedRow } from './record-block.js';
 import { exportedValues } from './exported-csv.js';
-import { isCutRejectText, rejectTextBytes } from '../contract/file-formats.js';
+import { isCutRejectText, namesOfPath, rejectTextBytes } from '../contract/file-formats.js';
 import type { RowBlock } from '../input/row-block.js';
 
 const stages = new Set(['parse', 'validate', 'service', 'unknown', 'alreadySent', 'notSent']);
@@ -22,6 +22,8 @@ export interface RejectsReading {
   readonly again?: boolean;
   /** Columns that identify what is written. */
   readonly columns?: readonly string[];
+  /** Whether a header is read as that of a CSV export; see Mapper. */
+  readonly isExport?: (header: readonly string[]) => boolean;
 }
 
 /**
@@ -32,20 +34,21 @@ export function readInputRecord(
   json: JsonParser,
   { bytes, bounds }: RowBlock,
   row: number,
-  { retryUnknown, again = true, columns = [] }: RejectsReading,
+  reading: RejectsReading,
 ): RejectReason | undefined {
   if (!json.readFrom(bytes, bounds[2 * row]!, bounds[2 * row + 1]!)) {
     return { stage: json.repeatsKey ? 'validate' : 'parse', error: jsonErrorMessage(json) };
   }
   const stage = rejectsStage(json);
   if (stage === undefined) return undefined;
-  const column = columns.find((name) => rejectMembers.has(name));
+  const { retryUnknown, again = true, columns = [] } = reading;
+  const column = columns.find((name) => rejectMembers.has(namesOfPath(name)[0]!));
   if (column !== undefined) return ambiguous(column);
   if (stage === 'unknown' && !retryUnknown) {
     return unknownOutcomeError;
   }
   if (stage === 'alreadySent' && !again) return alreadySentError;
-  return unwrap(json, stage);
+  return unwrap(json, stage, reading);
 }
 
 /** Whether `readInputRecord` has read the record of a line of a rejects file; a corrected text has bytes of its own. */
@@ -56,14 +59,18 @@ export function isUnwrapped(json: JsonParser, { bytes, bounds }: RowBlock, row: 
 }
 
 /** Unwraps rejects lines, which are nested if the input of the earlier run was a rejects file, too. */
-function unwrap(json: JsonParser, stage: string | undefined): RejectReason | undefined {
+function unwrap(
+  json: JsonParser,
+  stage: string | undefined,
+  reading: RejectsReading,
+): RejectReason | undefined {
   while (stage !== undefined) {
     const index = json.find('record');
     if (index < 0) return undecodable;
     const error = json.find('error');
     if (error >= 0 && json.valueText(error).includes(shifted.error)) return shifted;
     if (isRawText(json, stage, index)) {
-      const corrected = correctedText(json, index);
+      const corrected = correctedText(json, index, reading);
       if (typeof corrected !== 'string') return corrected;
       const bytes = Buffer.from(corrected);
       if (!json.readFrom(bytes, 0, bytes.length)) return unreadable(jsonErrorMessage(json));
@@ -111,7 +118,11 @@ const cutText = unreadable(
 );
 
 /** Returns the JSON of a corrected text that was a parse error: a CSV line, or JSON. */
-function correctedText(json: JsonParser, index: number): string | RejectReason {
+function correctedText(
+  json: JsonParser,
+  index: number,
+  { isExport }: RejectsReading,
+): string | RejectReason {
   const member = (name: string): unknown => {
     const at = json.find(name);
     if (at < 0) return undefined;
@@ -126,11 +137,14 @@ function correctedText(json: JsonParser, index: number): string | RejectReason {
     return typeof value === 'string' ? { [name]: value } : {};
   };
   const dialect = { ...marker('delimiter'), ...marker('quote'), ...marker('escape') };
-  const cells = splitCsvLine(text, dialect, columns.length);
-  if (typeof cells === 'string') return unreadable(cells);
+  const line = splitCsvLine(text, dialect, columns.length);
+  if (typeof line === 'string') return unreadable(line);
+  const cells = Array.from({ length: columns.length }, (_, at) => cellText(line, at));
   if (cells.every((cell, at) => cell === columns[at]))
     return unreadable('the row repeats the header: remove it');
-  const named = columns.map((name, at) => `${JSON.stringify(name)}:${JSON.stringify(cells[at])}`);
+  const header = columns as readonly string[];
+  const values = isExport?.(header) ? exportedValues(line, { header, bounds: line.bounds }, 0) : [];
+  const named = header.map((name, at) => `${JSON.stringify(name)}:${values[at] ?? JSON.stringify(cells[at])}`); // prettier-ignore
   return `{${named.join(',')}}`;
 }
 
@@ -171,7 +185,11 @@ export function tableColumns(
   row: number,
   mapper: Pick<Mapper, 'isMistakable'> = {},
 ): readonly string[] | undefined {
-  if (cells) return mapper.isMistakable?.(cells.header) === true ? cells.header : undefined;
+  if (cells) {
+    const { header } = cells;
+    const hasPath = header.some((name) => name.includes('.'));
+    return hasPath || mapper.isMistakable?.(header) === true ? header : undefined;
+  }
   if (!json.readFrom(bytes, bounds[2 * row]!, bounds[2 * row + 1]!)) return undefined;
   const at = rejectsStage(json) === undefined ? -1 : json.find('columns');
   const columns: unknown = at < 0 ? [] : JSON.parse(json.valueText(at));
@@ -199,12 +217,21 @@ interface Dialect {
 
 let program: CsvProgram | undefined;
 
-/** Returns the cells of one CSV record, or an error if their number differs from that of the columns. */
+/** A CSV record and the bounds of its cells, as in RowBlock. */
+interface CsvLine {
+  readonly bytes: Buffer;
+  readonly bounds: Int32Array;
+}
+
+const cellText = ({ bytes, bounds }: CsvLine, at: number): string =>
+  text.ofCell(bytes, bounds[2 * at]!, bounds[2 * at + 1]!).toString();
+
+/** Splits one CSV record; returns an error if the number of its cells differs from that of the columns. */
 function splitCsvLine(
   line: string,
   { delimiter = ',', quote = '"', escape = quote }: Dialect,
   columns: number,
-): readonly string[] | string {
+): CsvLine | string {
   if (!line.isWellFormed()) return 'not valid Unicode: half of a character is missing';
   const doubled = escape === quote ? {} : { escape };
   const ambiguous = dialectError({ delimiter, quote, ...doubled });
@@ -225,10 +252,7 @@ function splitCsvLine(
   }
   if (next !== BEYOND && /[^\r\n]/.test(bytes.toString('latin1', next)))
     return 'more than one CSV record: put each on a line of its own';
-  const text = new TextSlice();
-  return Array.from({ length: columns }, (_, at) =>
-    text.ofCell(bytes, cells[2 * at]!, cells[2 * at + 1]!).toString(),
-  );
+  return { bytes, bounds: cells };
 }
 
 /** Error of a row of a CSV rejects file that has only its bytes. */

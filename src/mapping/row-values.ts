@@ -4,6 +4,7 @@ import {
   hadPlaceholder,
   isUnwrapped,
   readInputRecord,
+  tableColumns,
   type RejectsReading,
 } from './rejects-input.js';
 import { JsonParser, jsonToken } from '../text/json-parser.js';
@@ -80,9 +81,11 @@ export class RowValues<Name extends string> {
 
   #readJson(rows: RowBlock, row: number): RejectReason | undefined {
     const failure = readInputRecord(this.#json, rows, row, this.#reading);
-    this.#hadPlaceholder = isUnwrapped(this.#json, rows, row) && hadPlaceholder(rows, row);
+    const isReject = isUnwrapped(this.#json, rows, row);
+    this.#hadPlaceholder = isReject && hadPlaceholder(rows, row);
     if (failure || this.#json.kind !== jsonToken.openObject) return failure;
-    const error = this.#nested.flatten(this.#json);
+    const isRow = isReject && tableColumns(rows, row) !== undefined;
+    const error = this.#nested.flatten(this.#json, isRow);
     return error === undefined ? undefined : validationError(error);
   }
 

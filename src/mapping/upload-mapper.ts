@@ -179,7 +179,8 @@ class UploadJson {
     this.#unchangedFailure = options.expected ? shapeFailure : unchangedFailure(options);
     this.#nested = new NestedColumns(columnsOfJson(options), options);
     const { identity, objectId = identity, retryUnknown, again = false } = options;
-    this.#reading = { retryUnknown, again, columns: [identity, objectId] };
+    const isExport = (header: readonly string[]) => exportedKind(header, options) !== undefined;
+    this.#reading = { retryUnknown, again, columns: [identity, objectId], isExport };
     this.#isMapped = options.kind === 'event' || isMappedByUser(options);
     this.#row = new FlatJsonRow(this.#json, this.#records, options);
   }
@@ -268,7 +269,8 @@ class UploadJson {
     if (shape !== undefined) return writeExportedProfile(json, records, this.#lost);
     // The few records of a rejects file may lack columns of their input.
     if (!isReject) this.#row.searchesColumns = true;
-    return this.#nested.flatten(json) ?? this.#row.next() ?? this.#row.write(); // like a CSV row
+    const failed = this.#nested.flatten(json, from === 'row');
+    return failed ?? this.#row.next() ?? this.#row.write(); // like a CSV row
   }
 }
 
@@ -343,8 +345,9 @@ class FlatJsonRow implements FlatRow {
       if (role !== 'data' && role !== 'none') parts[role] = index;
       else if (role === 'data' && name === 'objectId') spare = index;
     }
-    // without --object-id, objectId is the key only of records without identity
-    if (this.#options.objectId === undefined && parts.identity < 0) parts.objectId = spare;
+    // If no option names a key, objectId is that of records without identity.
+    const { identityGiven, objectId } = this.#options;
+    if (!identityGiven && objectId === undefined && parts.identity < 0) parts.objectId = spare;
     return this.#sameKeyFailure();
   }
 

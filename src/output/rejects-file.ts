@@ -347,7 +347,7 @@ export function rejectRow(reject: Reject, columns: readonly string[]): string {
     const text = textOf(value);
     // an upload of a CSV export reads text that looks like another value as text if it is quoted
     const isTyped = typeof value === 'string' && isJsonValue(value) && typedColumns.test(name);
-    return isTyped ? `"${text}"` : escapeCsvCell(text);
+    return isTyped ? quoteCsvCell(text) : escapeCsvCell(text);
   });
   return `${row.join(',')},${rowOf([String(line), about])}`;
 }

@@ -1028,4 +1028,21 @@ describe('--settle', () => {
     const { code, summary } = await verified(world, ['e.rejects.ndjson', '--settle', ...flags]);
     expect([code, summary.settled]).toEqual([0, { accepted: 1, absent: 0, unknown: 0 }]);
   });
+
+  it('returns rows of a CSV export as such, so that their properties are sent', async () => {
+    const { service, world } = await serve();
+    const rows = 'ann,"[""ann""]",Oslo,5\nbob,,Rome,1\n';
+    const header = 'identity,all_identities,profileData.City,profileData.Count.$incr\n';
+    writeFileSync(world.path('x.csv'), `${header}${rows}`);
+    await service.fault({ times: 1, action: 'reset-before' });
+    expect((await world.run(['upload', 'x.csv', '--max-attempts', '1'])).code).toBe(6);
+    const settle = ['verify', 'x.csv.rejects.ndjson', '--settle', '-o', 'open.ndjson'];
+    expect((await world.run(settle)).code).toBe(3);
+    expect((await world.run(['upload', 'open.ndjson'])).code).toBe(0);
+    const sent = written<{ identity: string }>(service).at(-1)!;
+    expect(sent.toSorted((a, b) => (a.identity < b.identity ? -1 : 1))).toMatchObject([
+      { identity: 'ann', profileData: { City: 'Oslo', Count: { $incr: 5 } } },
+      { identity: 'bob', profileData: { City: 'Rome', Count: { $incr: 1 } } },
+    ]);
+  });
 });

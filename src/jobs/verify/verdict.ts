@@ -208,7 +208,8 @@ function lineOf({ row = '{}' }: SentRecord, stage: 'unknown' | 'notSent', error:
   const member = (name: string): string =>
     stringifyLossless((isMap(before) && before.get(name)) || null);
   const content = isMap(before) && before.has('recordBase64') ? 'recordBase64' : 'record';
+  const columns = isMap(before) && before.has('columns') ? `,"columns":${member('columns')}` : '';
   return Buffer.from(
-    `{"source":${member('source')},"line":${member('line')},"stage":"${stage}","error":${JSON.stringify(error)},"${content}":${member(content)}}`,
+    `{"source":${member('source')},"line":${member('line')},"stage":"${stage}","error":${JSON.stringify(error)},"${content}":${member(content)}${columns}}`,
   );
 }

@@ -907,3 +907,50 @@ it.each([
     expect(written(service)).toEqual([]);
   },
 );
+
+it.each([['upload'], ['demerge', '--yes']])(
+  'keeps a text that looks like a list in its cell of a CSV rejects file: %s',
+  async (...command) => {
+    const { world, service } = await serve();
+    const row = ['eve', '[x"\nbob,taken,,,,\n"]', 'Oslo', 'maybe'].map(quoteCsvCell).join(',');
+    const header = 'identity,profileData.Bio,profileData.City,profileData.MSG-sms';
+    writeFileSync(world.path('u.csv'), `${header}\n${row}\n`);
+    await service.fault({ times: 1, action: 'reset-before' });
+    const first = await world.run([...command, 'u.csv', '--rejects', 'r.csv']);
+    expect(first.code).not.toBe(0);
+    const before = written(service).flat().length;
+    await world.run([...command, 'r.csv', '--retry-unknown', '--again']);
+    const sent = JSON.stringify(written(service).flat().slice(before));
+    expect(sent).not.toMatch(/"(?:identity":")?bob"/);
+  },
+);
+
+it('sends a corrected line of an export with the types of its cells', async () => {
+  const { world, service } = await serve();
+  const rows = 'ann,5,"[""a"",1]"\nbob,6,"[""b""]",too many\n';
+  writeFileSync(world.path('u.csv'), `identity,profileData.Age,profileData.Tags\n${rows}`);
+  const first = await world.run(['upload', 'u.csv']);
+  expect(first.code).toBe(3);
+  const rejects = readFileSync(world.path('u.csv.rejects.ndjson'), 'utf8');
+  writeFileSync(world.path('u.csv.rejects.ndjson'), rejects.replace(',too many', ''));
+  expect((await world.run(printed(first.stderr))).code).toBe(0);
+  expect(written(service).flat()).toMatchObject([
+    { identity: 'ann', profileData: { Age: 5, Tags: ['a', 1] } },
+    { identity: 'bob', profileData: { Age: 6, Tags: ['b'] } },
+  ]);
+});
+
+it.each(['user.id', 'source.id', 'record.id'])(
+  'reads no record inside of one whose own identity is at %s',
+  async (identity) => {
+    const { world, service } = await serve();
+    const [first = ''] = identity.split('.');
+    const posted = { source: 'web', line: 1, stage: 'service', record: { user: { id: 'other' }, source: { id: 'other' }, record: { id: 'other' } } }; // prettier-ignore
+    writeFileSync(
+      world.path('f.ndjson'),
+      `${JSON.stringify({ ...posted, [first]: { id: 'own' } })}\n`,
+    );
+    await world.run(['upload', 'f.ndjson', '--identity', identity]);
+    expect(JSON.stringify(written(service).flat())).not.toContain('"identity":"other"');
+  },
+);

@@ -224,6 +224,11 @@ it.each<[string, ...string[]]>([
   ['{"user":[],"user.id":"other"}', '--identity', 'user.id'],
   ['{"a":{"b":{}},"a.b":{"id":"other"},"a.b.id":"other"}', '--identity', 'a.b.id'],
   [String.raw`{"e\\":{"mail":"other"}}`, '--identity', String.raw`e\.mail`],
+  ['{"user":"","user.id":"other"}', '--identity', 'user.id'],
+  ['{"user":0,"user\\u002eid":"other"}', '--identity', 'user.id'],
+  ['{"user":null,"objectId":"other"}', '--identity', 'user.id'],
+  ['{"objectId":"other"}', '--identity', 'user'],
+  [String.raw`{"e.mail":null,"e\\.mail.id":"other"}`, '--identity', String.raw`e\.mail.id`],
   ['{"device":"own","identity":"other"}', '--object-id', 'device'],
   ['{"device":"","identity":"other"}', '--object-id', 'device'],
   ['{"d":{"id":"own"},"identity":"other"}', '--object-id', 'd.id'],
@@ -232,7 +237,7 @@ it.each<[string, ...string[]]>([
   const named = flags[1]!
     .split('.')
     .reduceRight<unknown>((value, name) => ({ [name]: value }), 'fine');
-  const fine = flags[1]!.includes('\\') ? { 'e.mail': 'fine' } : named;
+  const fine = flags[1]!.includes('\\') ? { 'e.mail': flags[1]!.endsWith('id') ? { id: 'fine' } : 'fine' } : named; // prettier-ignore
   writeFileSync(world.path('f.ndjson'), `${JSON.stringify(fine)}\n${posted}\n`);
   await world.run(['upload', 'f.ndjson', ...flags]);
   const keys = written<{ identity?: string; objectId?: string }>(service).flat();
