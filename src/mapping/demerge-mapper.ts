@@ -1,11 +1,14 @@
 import { TextSlice } from '../text/text-slice.js';
 import { writeString } from './cell-types.js';
 import { missingColumnsError } from './columns.js';
+import { unlistedIdentity } from './exported-csv.js';
 import { placeholderError, setKey } from './identity.js';
 import { valueError, RowValues, UnseenMembers } from './row-values.js';
 import { validationError, RecordBuilder, type RejectReason, type Mapper } from './record-block.js';
 
 const defaultIdentity = 'identity';
+/** Column of a CSV export that no spreadsheet changes. */
+const listColumn = 'all_identities';
 
 interface DemergeMapping {
   /** Column, member or path that contains the identity. */
@@ -20,8 +23,8 @@ interface DemergeMapping {
  */
 export function demergeMapper({ identity, retryUnknown }: DemergeMapping): Mapper {
   const records = new RecordBuilder();
-  const values = new RowValues([identity], retryUnknown);
-  const text = new TextSlice();
+  const values = new RowValues([identity, listColumn], retryUnknown);
+  const [text, list] = [new TextSlice(), new TextSlice()];
   const named = identity === defaultIdentity ? [] : [identity];
   const members = new UnseenMembers(named);
 
@@ -42,9 +45,18 @@ export function demergeMapper({ identity, retryUnknown }: DemergeMapping): Mappe
       : validationError('a record must be a JSON object or string');
   };
 
+  /** Returns why the row of a CSV export has another identity than its user. */
+  const changed = (): string | undefined => {
+    if (identity !== defaultIdentity || !values.isNamed || !values.has(listColumn))
+      return undefined;
+    const isText = values.readOptional(listColumn, list) === undefined;
+    return isText ? unlistedIdentity(text.toString(), list.toString()) : undefined;
+  };
+
   const write = (): RejectReason | undefined => {
     records.idempotent = false;
-    const failure = setKey('identity', text, records) ?? placeholderError(values, text);
+    const failure =
+      setKey('identity', text, records) ?? placeholderError(values, text) ?? changed();
     if (failure !== undefined) return valueError(identity, failure);
     return writeString(text, records);
   };

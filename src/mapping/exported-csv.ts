@@ -23,8 +23,17 @@ export function exportedKind(
 ): keyof typeof marks | undefined {
   if (options && isMappedByUser(options)) return undefined;
   if (header.includes('ts') && header.some((name) => marks.event.test(name))) return 'event';
+  if (options && isEventRow((name) => header.includes(name), options)) return undefined;
   return header.some((name) => marks.profile.test(name)) ? 'profile' : undefined;
 }
+
+/** Whether a row is an event, as `--type event` says, although it has members of an exported profile, which is none. */
+export const isEventRow = (
+  has: (name: string) => boolean,
+  { kind, eventName, tsNow }: UploadMapping,
+): boolean =>
+  kind === 'event' &&
+  (eventName !== undefined || tsNow !== undefined || has('ts') || has('evtName'));
 
 /** Whether an option names a column, so that records are rows of columns. */
 export const isMappedByUser = (options: UploadMapping): boolean =>
@@ -185,11 +194,18 @@ export function changedIdentity(json: JsonParser): string | undefined {
   if (at < 0 || listAt < 0) return undefined;
   const [text, list] = [json.valueText(at), json.valueText(listAt)];
   if (list === `[${text}]`) return undefined; // the only identity, as of most users
-  const [identity, known] = [JSON.parse(text) as unknown, JSON.parse(list) as unknown];
-  if (typeof identity !== 'string' || !Array.isArray(known) || known.length === 0) return undefined;
+  const identity = JSON.parse(text) as unknown;
+  const why = typeof identity === 'string' ? unlistedIdentity(identity, list) : undefined;
+  return why && `identity: ${why}`;
+}
+
+/** Returns why an identity is not one of the JSON text of a list, if that has any. */
+export function unlistedIdentity(identity: string, list: string): string | undefined {
+  const known = identitiesIn(list);
+  if (known.length === 0) return undefined;
   const isOf = (name: unknown): boolean => String(name).toLowerCase() === identity.toLowerCase();
   if (known.some(isOf)) return undefined;
-  return `identity: ${JSON.stringify(identity)} is not one of all_identities ${JSON.stringify(known)}; a spreadsheet may have changed it (if it is meant, remove the column all_identities)`;
+  return `${JSON.stringify(identity)} is not one of all_identities ${JSON.stringify(known)}; a spreadsheet may have changed it (if it is meant, remove the column all_identities)`;
 }
 
 const slice = new TextSlice();

@@ -26,6 +26,7 @@ import {
   exportAsTable,
   exportedKind,
   ExportedRecords,
+  isEventRow,
   isMappedByUser,
   unsentColumns,
 } from './exported-csv.js';
@@ -254,7 +255,8 @@ class UploadJson {
   #writeRecord(from: RecordSource, isReject: boolean): string | undefined {
     const [json, records] = [this.#json, this.#records];
     const type = json.find('type');
-    const isExported = isExportedProfile(json);
+    const isOfEvent = isEventRow((name) => json.find(name) >= 0, this.#options);
+    const isExported = !isOfEvent && isExportedProfile(json);
     const isEvent = json.find('event_props') >= 0;
     const isTyped = type >= 0 && !(this.#isMapped && isForeign(json, type));
     const exported = isEvent ? 'exported event' : isExported ? 'exported profile' : undefined;

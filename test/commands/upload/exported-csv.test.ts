@@ -420,3 +420,34 @@ it('sends rows of an export with the columns of the format of the service as rec
     { identity: 'bob', type: 'profile', profileData: { City: 'Rome' } },
   ]);
 });
+
+it('demerges no identity that a spreadsheet changed, neither from the export nor from its rejects', async () => {
+  const { world, service } = await serve();
+  const rows = '7,"[""007""]",Rome\n12,"[""12"",""x""]",Oslo\n';
+  writeFileSync(world.path('ex.csv'), `identity,all_identities,profileData.City\n${rows}`);
+  const { code, stderr } = await world.run(['demerge', 'ex.csv', '--yes']);
+  expect([code, stderr]).toEqual([3, expect.stringContaining('"7" is not one of all_identities')]);
+  expect((await world.run(['demerge', 'ex.csv.rejects.ndjson', '--yes'])).code).toBe(3);
+  expect(written(service).flat()).toEqual(['12']);
+});
+
+it.each<[string, string]>([
+  ['e.ndjson', '{"identity":"ann","ts":1700000000,"evtName":"E","Amount":5,"events":{}}\n'],
+  [
+    'e.ndjson',
+    '{"identity":"ann","ts":1700000000,"evtName":"E","Amount":5,"profileData":{"x":1}}\n',
+  ],
+  ['e.ndjson', '{"identity":"ann","ts":1700000000,"evtName":"E","Amount":5,"platformInfo":[{"objectId":"o"}]}\n'], // prettier-ignore
+  ['e.csv', 'identity,ts,evtName,Amount,profileData.City\nann,1700000000,E,5,Oslo\n'],
+])(
+  'sends a row as an event that --type event names, whatever members it has: %s %s',
+  async (name, text) => {
+    const { world, service } = await serve();
+    writeFileSync(world.path(name), text);
+    const { code } = await world.run(['upload', name, '--type', 'event']);
+    expect(code).toBe(name === 'e.csv' ? 0 : 3); // the service accepts no objects in events
+    expect(written(service).flat()).toMatchObject([
+      { identity: 'ann', type: 'event', evtName: 'E', ts: 1_700_000_000 },
+    ]);
+  },
+);
