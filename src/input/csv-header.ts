@@ -200,11 +200,14 @@ function headerError(
  * or the name of another column. Headers that are repeated as they are do no harm, and are parse errors.
  */
 export function refuseOtherHeaders(
-  { source, bytes, count, lines, cells }: RowBlock,
+  { source, bytes, count, lines, cells, parseErrors }: RowBlock,
   keyColumns: readonly number[],
 ): void {
   if (!cells?.markers || cells.markers.delimiter.length === 0) return; // a list may contain any value
   const { header, bounds } = cells;
+  const delimiter = cells.markers.delimiter.toString();
+  for (const { line, raw } of parseErrors)
+    if (endsInOtherHeader(raw.toString(), header, delimiter)) throw otherHeader(source, line);
   const width = 2 * header.length;
   const names = header.map((name) => Buffer.from(name.toLowerCase()));
   /** Start of the text of a cell, behind a byte order mark. */
@@ -251,6 +254,20 @@ export function refuseOtherHeaders(
       if (isOther) throw otherHeader(source, lines[row]!);
     }
   }
+}
+
+/**
+ * Whether a line that cannot be read ends with the names of all columns in another order: the file before it had no line
+ * end, so that its last row and the header are one line.
+ */
+function endsInOtherHeader(line: string, header: readonly string[], delimiter: string): boolean {
+  const cells = line.split(delimiter).map((cell) => cell.trim().replaceAll('"', '').toLowerCase());
+  if (header.length < 2 || cells.length <= header.length) return false;
+  const [joined = '', ...names] = cells.slice(-header.length);
+  const known = header.map((name) => name.toLowerCase());
+  if (names.every((name, at) => name === known[at + 1])) return false;
+  const left = known.filter((name) => !names.includes(name));
+  return left.length === 1 && joined.endsWith(left[0]!) && new Set(names).size === names.length && names.every((name) => known.includes(name)); // prettier-ignore
 }
 
 /** Makes an ASCII letter lower case. */

@@ -472,6 +472,16 @@ it.each([
     'subscribe',
     'type,value,status\nemail,a@x.test,Unsubscribe\ntype,value,reason\nemail,u2@x.test,Unsubscribe\n',
   ],
+  [
+    'behind a file without a line end',
+    'demerge',
+    'identity,City\nu1,Oslo\nu3,BergenCity,identity\nRome,u2\n',
+  ],
+  [
+    'with quotes behind a file without a line end',
+    'upload',
+    '"identity","City","Age"\n"u1","Oslo","1"\n"u3","Bergen",1"Age","City","identity"\n1,Rome,u2\n',
+  ],
 ])('a joined file stops at the second header %s', async (_, command, text, ...flags) => {
   const { world, service } = await serve();
   writeFileSync(world.path('joined.csv'), text);
