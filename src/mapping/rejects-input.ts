@@ -322,9 +322,11 @@ export function holdBackRejects(
         heldBack.push({ row, ...reason });
         return false;
       });
-      const rejects = block.rejects.map((reject) =>
-        bytesOnly.test(errorOf(rows, reject.row)) ? { ...reject, ...undecodable } : reject,
-      );
+      const rejects = block.rejects.map((reject) => {
+        const reason = reasonOf(rows, reject.row); // also if other options reject it: it may have been sent
+        if (reason) return { ...reject, ...reason };
+        return bytesOnly.test(errorOf(rows, reject.row)) ? { ...reject, ...undecodable } : reject;
+      });
       return { ...others, rejects: [...rejects, ...heldBack] };
     },
   };

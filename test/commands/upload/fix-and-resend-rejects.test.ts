@@ -503,6 +503,18 @@ describe('--rejects x.csv', () => {
     expect((await world.run(knowingly)).code).toBe(0);
   });
 
+  it('holds them back, and says so again, also if other options reject them', async () => {
+    const { service, world } = await serve();
+    await service.fault({ times: 1, action: 'reset-after' });
+    writeFileSync(world.path('p.csv'), 'identity,P,N\nu1,"{""$incr"":5}",7\n');
+    const types = ['--types', 'P:json'];
+    expect((await world.run(['upload', 'p.csv', ...types, '--rejects', 'r.csv'])).code).toBe(6);
+    const others = ['--types', 'P:json,N:date', '--rejects', 'r2.csv'];
+    expect((await world.run(['upload', 'r.csv', ...others])).code).toBe(6);
+    expect((await world.run(['upload', 'r2.csv', ...types])).code).toBe(6);
+    expect(service.requests()).toHaveLength(1);
+  });
+
   it.each<[string, readonly string[], string]>([
     [
       'is too long',
