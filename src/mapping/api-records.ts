@@ -294,13 +294,19 @@ function keyColumns(
   };
 }
 
-/** Returns what a column that identifies the user has: as the name of a member, and as a path. */
+/**
+ * Returns what a column that identifies the user has: the member of that name, or the value at that path. None if the
+ * record has both: whoever writes members beside an object must not be able to stand in for it.
+ */
 function valuesOf(json: JsonParser, column: string | undefined): string[] {
   if (column === undefined) return [];
-  return [[column], namesOfPath(column)]
-    .map((names) => valueAt(json, names) ?? '')
-    .map((value) => (typeof value === 'string' ? value : stringifyLossless(value)))
-    .filter((value) => value !== '');
+  const path = namesOfPath(column);
+  const has = (name: string): boolean => json.find(Buffer.from(name).toString('latin1')) >= 0;
+  const isName = has(column);
+  if (isName && column !== path[0] && has(path[0]!)) return [];
+  const value = valueAt(json, isName ? [column] : path) ?? '';
+  const text = typeof value === 'string' ? value : stringifyLossless(value);
+  return text === '' ? [] : [text];
 }
 
 /** Returns the keys with which a record is sent, as the functions that write it choose them. */

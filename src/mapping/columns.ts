@@ -273,6 +273,8 @@ export class NestedColumns {
   readonly #types: UploadMapping['types'];
   readonly #out = new JsonWriter();
   #isRow = false;
+  /** Path that an option names, of which the record has the name as well as the first object. */
+  #ambiguous: string | undefined;
   /** Characters of the paths of the record. */
   #paths = 0;
   /** Parser of all nested objects: one for each depth would take the memory of the record 200 times. */
@@ -295,9 +297,11 @@ export class NestedColumns {
   flatten(json: JsonParser, isRow: boolean): string | undefined {
     if (!this.isUsed || !this.#isNested(json)) return undefined;
     this.#isRow = isRow;
+    this.#ambiguous = undefined;
     this.#out.length = this.#paths = 0;
     this.#write(json.bytes, membersOf(json), '');
     if (this.#paths > mostPaths) return 'the paths of its values have more than 4 MiB together';
+    if (this.#ambiguous !== undefined) return ambiguousPath(this.#ambiguous);
     this.#out.byte(jsonToken.closeObject);
     const flattened = Buffer.from(this.#out.bytes.subarray(0, this.#out.length));
     return json.read(flattened, 0, flattened.length) ? undefined : `JSON ${json.failure}`;
@@ -335,14 +339,14 @@ export class NestedColumns {
   }
 
   /**
-   * Whether a name with dots is the path that an option names, as in a row of a CSV. In other records not beside an object
-   * of that path, or what is in its place: whoever writes members beside it must not be able to give it another value.
+   * Whether a name with dots is the path that an option names, as in a row of a CSV. Another record may not have it beside
+   * an object of that path, or what is in its place: whoever writes the one must not be able to stand in for the other.
    */
   #isNamedPath(name: string, literal: string, members: readonly NestedMember[]): boolean {
     if (!this.#named.has(name) || this.#named.has(literal)) return false;
-    if (this.#isRow) return true;
-    const path = namesOfPath(name);
-    return !members.some((other) => other.name === path[0]);
+    const [first] = namesOfPath(name);
+    if (!this.#isRow && members.some((other) => other.name === first)) this.#ambiguous = name;
+    return true;
   }
 
   /**
@@ -363,6 +367,9 @@ export class NestedColumns {
     return isOperator && !isNamed ? undefined : members;
   }
 }
+
+const ambiguousPath = (path: string): string =>
+  `it has the name "${path}" beside "${namesOfPath(path)[0]}", and either may be meant: remove one of them`;
 
 /** A member of an object, of which the parser may have read another one since. */
 interface NestedMember {

@@ -23,7 +23,9 @@ export interface RejectsReading {
   /** Columns that identify what is written. */
   readonly columns?: readonly string[];
   /** Whether a header is read as that of a CSV export; see Mapper. */
-  readonly isExport?: (header: readonly string[]) => boolean;
+  readonly isExport?: ((header: readonly string[]) => boolean) | undefined;
+  /** Called with each line of a rejects file that contains the record, the innermost last. */
+  readonly onLine?: (json: JsonParser) => void;
 }
 
 /**
@@ -41,14 +43,8 @@ export function readInputRecord(
   }
   const stage = rejectsStage(json);
   if (stage === undefined) return undefined;
-  const { retryUnknown, again = true, columns = [] } = reading;
-  const column = columns.find((name) => rejectMembers.has(namesOfPath(name)[0]!));
-  if (column !== undefined) return ambiguous(column);
-  if (stage === 'unknown' && !retryUnknown) {
-    return unknownOutcomeError;
-  }
-  if (stage === 'alreadySent' && !again) return alreadySentError;
-  return unwrap(json, stage, reading);
+  const column = reading.columns?.find((name) => rejectMembers.has(namesOfPath(name)[0]!));
+  return column === undefined ? unwrap(json, stage, reading) : ambiguous(column);
 }
 
 /** Whether `readInputRecord` has read the record of a line of a rejects file; a corrected text has bytes of its own. */
@@ -58,13 +54,17 @@ export function isUnwrapped(json: JsonParser, { bytes, bounds }: RowBlock, row: 
   return json.bytes !== bytes || json.start !== start;
 }
 
-/** Unwraps rejects lines, which are nested if the input of the earlier run was a rejects file, too. */
+/** Unwraps rejects lines, which are nested if one of a rejects file was rejected itself. Each of them says what may be sent. */
 function unwrap(
   json: JsonParser,
   stage: string | undefined,
   reading: RejectsReading,
 ): RejectReason | undefined {
+  const { retryUnknown, again = true } = reading;
   while (stage !== undefined) {
+    if (stage === 'unknown' && !retryUnknown) return unknownOutcomeError;
+    if (stage === 'alreadySent' && !again) return alreadySentError;
+    reading.onLine?.(json);
     const index = json.find('record');
     if (index < 0) return undecodable;
     const error = json.find('error');
@@ -130,19 +130,18 @@ function correctedText(
   };
   const text = JSON.parse(json.valueText(index)) as string;
   if (isCutRejectText(text)) return cutText;
-  const columns = member('columns');
-  if (!Array.isArray(columns) || columns.length === 0) return text;
+  const header = textsOf(JSON.stringify(member('columns') ?? []));
+  if (header === undefined) return text;
   const marker = (name: keyof Dialect): Dialect => {
     const value = member(name);
     return typeof value === 'string' ? { [name]: value } : {};
   };
   const dialect = { ...marker('delimiter'), ...marker('quote'), ...marker('escape') };
-  const line = splitCsvLine(text, dialect, columns.length);
+  const line = splitCsvLine(text, dialect, header.length);
   if (typeof line === 'string') return unreadable(line);
-  const cells = Array.from({ length: columns.length }, (_, at) => cellText(line, at));
-  if (cells.every((cell, at) => cell === columns[at]))
+  const cells = header.map((_, at) => cellText(line, at));
+  if (cells.every((cell, at) => cell === header[at]))
     return unreadable('the row repeats the header: remove it');
-  const header = columns as readonly string[];
   const values = isExport?.(header) ? exportedValues(line, { header, bounds: line.bounds }, 0) : [];
   const named = header.map((name, at) => `${JSON.stringify(name)}:${values[at] ?? JSON.stringify(cells[at])}`); // prettier-ignore
   return `{${named.join(',')}}`;
@@ -165,15 +164,42 @@ function rejectsStage(json: JsonParser): string | undefined {
   return word;
 }
 
+/** What the line of a rejects file says that contains a record: the innermost one, if they are nested. */
+interface LineFacts {
+  readonly columns: readonly string[] | undefined;
+  /** Whether it has columns, if only none. */
+  readonly isText: boolean;
+  readonly error: string;
+}
+
+function factsOf(rows: RowBlock, row: number): LineFacts {
+  let facts: LineFacts = { columns: undefined, isText: false, error: '' };
+  const onLine = (line: JsonParser): void => {
+    const [columns, error] = [line.find('columns'), line.find('error')];
+    facts = {
+      columns: textsOf(columns < 0 ? '[]' : line.valueText(columns)),
+      isText: columns >= 0,
+      error: error < 0 ? '' : line.valueText(error),
+    };
+  };
+  readInputRecord(json, rows, row, { retryUnknown: true, onLine });
+  return facts;
+}
+
+/** Returns the texts of a JSON array; undefined if it has none, or other values. */
+function textsOf(array: string): readonly string[] | undefined {
+  const values: unknown = JSON.parse(array);
+  const isTexts = Array.isArray(values) && values.every((value) => typeof value === 'string');
+  return isTexts && values.length > 0 ? values : undefined;
+}
+
 /**
  * Whether a line of a rejects file has a record of a CSV whose identifier was rejected as a placeholder, or as changed
  * by a spreadsheet, or a line of a CSV: it is checked again, although a JSON string with its text would be valid.
  */
-export function hadPlaceholder({ bytes, bounds }: RowBlock, row: number): boolean {
-  if (!json.readFrom(bytes, bounds[2 * row]!, bounds[2 * row + 1]!)) return false;
-  if (json.find('columns') >= 0) return true;
-  const error = json.find('error');
-  return error >= 0 && json.valueText(error).includes(placeholderAdvice);
+export function hadPlaceholder(rows: RowBlock, row: number): boolean {
+  const { isText, error } = factsOf(rows, row);
+  return isText || error.includes(placeholderAdvice);
 }
 
 /**
@@ -181,19 +207,14 @@ export function hadPlaceholder({ bytes, bounds }: RowBlock, row: number): boolea
  * another shape. Undefined for all other rows.
  */
 export function tableColumns(
-  { cells, bytes, bounds }: RowBlock,
+  rows: RowBlock,
   row: number,
   mapper: Pick<Mapper, 'isMistakable'> = {},
 ): readonly string[] | undefined {
-  if (cells) {
-    const { header } = cells;
-    const hasPath = header.some((name) => name.includes('.'));
-    return hasPath || mapper.isMistakable?.(header) === true ? header : undefined;
-  }
-  if (!json.readFrom(bytes, bounds[2 * row]!, bounds[2 * row + 1]!)) return undefined;
-  const at = rejectsStage(json) === undefined ? -1 : json.find('columns');
-  const columns: unknown = at < 0 ? [] : JSON.parse(json.valueText(at));
-  return Array.isArray(columns) && columns.length > 0 ? columns : undefined;
+  if (!rows.cells) return factsOf(rows, row).columns;
+  const { header } = rows.cells;
+  const hasPath = header.some((name) => name.includes('.'));
+  return hasPath || mapper.isMistakable?.(header) === true ? header : undefined;
 }
 
 /** Describes a JSON error with its column, and its line if the record spans several. */
@@ -438,7 +459,8 @@ export function sourceRecord(
 ): string {
   if (rows.cells) return csvRecord(rows, rows.cells, { row, mapper });
   const [start, end] = [rows.bounds[2 * row]!, rows.bounds[2 * row + 1]!];
-  const isRecord = readInputRecord(json, rows, row, { retryUnknown: true }) === undefined;
+  const reading = { retryUnknown: true, isExport: mapper.isExport };
+  const isRecord = readInputRecord(json, rows, row, reading) === undefined;
   if (isRecord || json.read(rows.bytes, start, end) || json.repeatsKey) {
     // line ends in valid JSON are always between tokens, because strings cannot contain them unescaped
     return json.bytes.toString('utf8', json.start, json.end).replace(/[\r\n]+/g, '');

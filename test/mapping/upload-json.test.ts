@@ -504,7 +504,9 @@ describe('a line of a rejects file', () => {
     ];
     expect(mapJson(text)).toEqual(skipped);
     expect(mapJson(text, { retryUnknown: true })).toBe(sent);
-    expect(mapJson(line('validate', `"record":${text}`))).toBe(sent);
+    const nested = line('validate', `"record":${text}`); // the first run may have sent it
+    expect(mapJson(nested)).toEqual(skipped);
+    expect(mapJson(nested, { retryUnknown: true })).toBe(sent);
   });
 
   it.each([

@@ -966,3 +966,63 @@ it.each(['user.id', 'source.id', 'record.id'])(
     expect(JSON.stringify(written(service).flat())).not.toContain('"identity":"other"');
   },
 );
+
+it('keeps the types of a corrected line of an export, and its identity, also in the next rejects', async () => {
+  const { world, service } = await serve();
+  const rows = '7,"[""007""]",5,maybe,too many\nbob,"[""bob""]",6,maybe,too many\n';
+  const header = 'identity,all_identities,profileData.Age,profileData.MSG-sms';
+  writeFileSync(world.path('s.csv'), `${header}\n${rows}`);
+  await world.run(['upload', 's.csv']);
+  const correct = (from: string, to: string, wrong: string, right = ''): void =>
+    writeFileSync(world.path(to), readFileSync(world.path(from), 'utf8').replaceAll(wrong, right));
+  correct('s.csv.rejects.ndjson', '1.ndjson', ',too many');
+  expect((await world.run(['upload', '1.ndjson', '--rejects', '2.ndjson'])).code).toBe(3);
+  correct('2.ndjson', '3.ndjson', '"maybe"', 'true');
+  const { code, stderr } = await world.run(['upload', '3.ndjson']);
+  expect([code, stderr]).toEqual([3, expect.stringContaining('"7" is not one of all_identities')]);
+  expect(written(service).flat()).toMatchObject([{ identity: 'bob', profileData: { Age: 6 } }]);
+});
+
+it.each<[string, readonly string[], number]>([
+  ['upload', [], 6],
+  ['upload', ['--retry-unknown'], 0],
+])(
+  'asks each line of a rejects file that was broken and repaired: %s %j',
+  async (name, flags, exit) => {
+    const { world, service } = await serve();
+    const record = { identity: 'ann', type: 'profile', profileData: { Count: { $incr: 5 } } };
+    const line = { source: 'f', line: 1, stage: 'unknown', error: 'reset', record };
+    writeFileSync(world.path('r.ndjson'), JSON.stringify(line).slice(0, -1));
+    expect((await world.run([name, 'r.ndjson', '--final', '--rejects', 'r2.ndjson'])).code).toBe(3);
+    const broken = readFileSync(world.path('r2.ndjson'), 'utf8');
+    writeFileSync(world.path('r3.ndjson'), broken.replace('}}}"', '}}}}"'));
+    expect((await world.run([name, 'r3.ndjson', ...flags])).code).toBe(exit);
+    expect(written(service)).toHaveLength(exit === 0 ? 1 : 0);
+  },
+);
+
+it('reads a broken and repaired line of an export as its row', async () => {
+  const { world, service } = await serve();
+  writeFileSync(world.path('x.csv'), 'identity,profileData.Age,profileData.MSG-sms\nann,5,maybe\n');
+  await world.run(['upload', 'x.csv', '--rejects', 'r.ndjson']);
+  const line = readFileSync(world.path('r.ndjson'), 'utf8').trim();
+  writeFileSync(world.path('r.ndjson'), line.slice(0, -1));
+  expect((await world.run(['upload', 'r.ndjson', '--final', '--rejects', 'r2.ndjson'])).code).toBe(
+    3,
+  );
+  const broken = readFileSync(world.path('r2.ndjson'), 'utf8');
+  writeFileSync(world.path('r3.ndjson'), broken.replace(/\]"/, ']}"').replaceAll('maybe', 'true'));
+  expect((await world.run(['upload', 'r3.ndjson'])).code).toBe(0);
+  expect(written(service).flat()).toMatchObject([
+    { identity: 'ann', profileData: { Age: 5, 'MSG-sms': true } },
+  ]);
+});
+
+it('rejects a line whose columns are no texts', async () => {
+  const { world, service } = await serve();
+  const line = { source: 'x', line: 1, stage: 'parse', error: 'x', record: 'a,b' };
+  const lines = [[{ toString: 1 }, 'b'], 'ab', { length: 2 }].map((columns) => JSON.stringify({ ...line, columns })); // prettier-ignore
+  writeFileSync(world.path('r.ndjson'), lines.join('\n'));
+  expect((await world.run(['upload', 'r.ndjson'])).code).toBe(3);
+  expect(written(service)).toEqual([]);
+});

@@ -229,6 +229,11 @@ it.each<[string, ...string[]]>([
   ['{"user":null,"objectId":"other"}', '--identity', 'user.id'],
   ['{"objectId":"other"}', '--identity', 'user'],
   [String.raw`{"e.mail":null,"e\\.mail.id":"other"}`, '--identity', String.raw`e\.mail.id`],
+  ['{"user":null,"user.id":"other","type":"profile","identity":"other","profileData":{}}', '--identity', 'user.id'], // prettier-ignore
+  ['{"user":{},"user.id":"other","identity":"other","profileData":{}}', '--identity', 'user.id'],
+  ['{"user":{"id":null},"user.id":"other","type":"event","identity":"other","evtName":"P"}', '--identity', 'user.id'], // prettier-ignore
+  ['{"user.id":"own","user":{"id":"other"}}', '--identity', 'user.id'],
+  ['{"user.id":null,"user":{"id":"other"},"type":"profile","identity":"other","profileData":{}}', '--identity', 'user.id'], // prettier-ignore
   ['{"device":"own","identity":"other"}', '--object-id', 'device'],
   ['{"device":"","identity":"other"}', '--object-id', 'device'],
   ['{"d":{"id":"own"},"identity":"other"}', '--object-id', 'd.id'],
@@ -254,7 +259,7 @@ it.each([
     const { service, world } = await serve();
     writeFileSync(
       world.path('f.ndjson'),
-      '{"traits":{"$x":1,"email":"own"},"traits.email":"other"}\n',
+      '{"traits":{"$x":1,"email":"own"},"traits\\u002ename":"other"}\n',
     );
     expect((await world.run([...command, 'f.ndjson'])).code).toBe(0);
     const [sent] = written<string | { identity: string }>(service).flat();
