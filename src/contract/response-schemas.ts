@@ -31,11 +31,18 @@ export const cursorResponse = z.looseObject({
   cursor: z.string().min(1),
 });
 
-/** Response of endpoint 8 (specification, Endpoint 8), which counts nothing. Counts that it has nevertheless must add up. */
-export const demergeResponse = z.looseObject({
-  status: z.literal('success'),
-  processed: z.int().nonnegative().nullish(),
-  unprocessed: z.array(unprocessedEntry).nullish(),
-});
+/**
+ * Response of endpoint 8 (specification, Endpoint 8), which counts nothing: a count proves nothing there, unless it has
+ * identities that were not processed.
+ */
+export const demergeResponse = z
+  .looseObject({
+    status: z.literal('success'),
+    processed: z.int().nonnegative().nullish(),
+    unprocessed: z.array(unprocessedEntry).nullish(),
+  })
+  .transform((answer) =>
+    answer.unprocessed?.length ? answer : { ...answer, processed: undefined },
+  );
 
 export type WriteResponse = z.infer<typeof writeResponse> | z.infer<typeof demergeResponse>;

@@ -262,15 +262,12 @@ export function otherKeyFailure(
   const [column] = Object.values(columns);
   if (column === undefined) return undefined;
   const keys = keysSent(json, shape);
-  const parts = new Set([...Object.keys(columns), ...Object.keys(keys)]);
-  const values = { identity: valuesOf(json, columns.identity), objectId: valuesOf(json, columns.objectId) }; // prettier-ignore
-  const isNamed = Object.values(values).some((those) => those.length > 0);
-  const isSame = (part: string): boolean => {
-    const those = part === 'identity' || part === 'objectId' ? values[part] : [];
-    const key = keys[part];
-    return key === undefined ? those.length === 0 : those.length > 0 && those.every((one) => one === key); // prettier-ignore
+  const named: Partial<Record<KeyPart, string | undefined>> = {
+    identity: valueOf(json, columns.identity),
+    objectId: valueOf(json, columns.objectId),
   };
-  if (isNamed && [...parts].every(isSame)) return undefined;
+  const isNamed = named.identity !== undefined || named.objectId !== undefined;
+  if (isNamed && keyParts.every((part) => keys[part] === named[part])) return undefined;
   const [what, user] = isNamed ? ['', 'another user'] : ['it is empty or missing, and ', 'a user'];
   return `column "${column}": ${what}this record, which is sent unchanged, names ${user}`;
 }
@@ -295,18 +292,17 @@ function keyColumns(
 }
 
 /**
- * Returns what a column that identifies the user has: the member of that name, or the value at that path. None if the
+ * Returns what a column that identifies the user has: the member of that name, or the value at that path. Nothing if the
  * record has both: whoever writes members beside an object must not be able to stand in for it.
  */
-function valuesOf(json: JsonParser, column: string | undefined): string[] {
-  if (column === undefined) return [];
+function valueOf(json: JsonParser, column: string | undefined): string | undefined {
+  if (column === undefined) return undefined;
   const path = namesOfPath(column);
   const has = (name: string): boolean => json.find(Buffer.from(name).toString('latin1')) >= 0;
   const isName = has(column);
-  if (isName && column !== path[0] && has(path[0]!)) return [];
+  if (isName && column !== path[0] && has(path[0]!)) return undefined;
   const value = valueAt(json, isName ? [column] : path) ?? '';
-  const text = typeof value === 'string' ? value : stringifyLossless(value);
-  return text === '' ? [] : [text];
+  return (typeof value === 'string' ? value : stringifyLossless(value)) || undefined;
 }
 
 /** Returns the keys with which a record is sent, as the functions that write it choose them. */

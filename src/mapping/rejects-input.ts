@@ -130,7 +130,7 @@ function correctedText(
   };
   const text = JSON.parse(json.valueText(index)) as string;
   if (isCutRejectText(text)) return cutText;
-  const header = textsOf(JSON.stringify(member('columns') ?? []));
+  const header = textsOf(member('columns'));
   if (header === undefined) return text;
   const marker = (name: keyof Dialect): Dialect => {
     const value = member(name);
@@ -177,7 +177,7 @@ function factsOf(rows: RowBlock, row: number): LineFacts {
   const onLine = (line: JsonParser): void => {
     const [columns, error] = [line.find('columns'), line.find('error')];
     facts = {
-      columns: textsOf(columns < 0 ? '[]' : line.valueText(columns)),
+      columns: columns < 0 ? undefined : textsOf(JSON.parse(line.valueText(columns))),
       isText: columns >= 0,
       error: error < 0 ? '' : line.valueText(error),
     };
@@ -186,9 +186,8 @@ function factsOf(rows: RowBlock, row: number): LineFacts {
   return facts;
 }
 
-/** Returns the texts of a JSON array; undefined if it has none, or other values. */
-function textsOf(array: string): readonly string[] | undefined {
-  const values: unknown = JSON.parse(array);
+/** Returns an array of texts; undefined for one that has none or other values, and for anything else. */
+function textsOf(values: unknown): readonly string[] | undefined {
   const isTexts = Array.isArray(values) && values.every((value) => typeof value === 'string');
   return isTexts && values.length > 0 ? values : undefined;
 }

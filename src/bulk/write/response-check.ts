@@ -23,13 +23,13 @@ export interface Mismatch {
 
 /**
  * Validates the response to a write against the batch: `processed` and `unprocessed` must account
- * for every record (without `processed`, that is the rest), status and error must not contradict them, and each entry must match exactly
- * one record (docs/service-api.md, Errors 1).
+ * for every record, status and error must not contradict them, and each entry must match exactly one record
+ * (docs/service-api.md, Errors 1). Without `processed`, as of a demerge, there must be no `unprocessed`.
  */
 export function matchResponse(answer: WriteResponse, batch: Batch): RejectedPositions | Mismatch {
   const { status } = answer;
   const entries = answer.unprocessed ?? [];
-  const processed = answer.processed ?? batch.size - entries.length;
+  const processed = answer.processed ?? (entries.length === 0 ? batch.size : undefined);
   if (status === 'fail' && processed === 0 && entries.length === 0) {
     const error = toText(answer['error']) ?? 'the service rejected all records without a reason';
     const rejection = { isRetryable: false, code: numberOf(answer['code']), error };
@@ -37,8 +37,8 @@ export function matchResponse(answer: WriteResponse, batch: Batch): RejectedPosi
   }
   const problem = errorBesideSuccess(answer);
   if (problem !== undefined) return { why: problem };
-  if (processed + entries.length !== batch.size) {
-    const counts = `processed ${processed} and ${entries.length} unprocessed`;
+  if (processed === undefined || processed + entries.length !== batch.size) {
+    const counts = `processed ${processed ?? 'unknown'} and ${entries.length} unprocessed`;
     return { why: `${counts} for ${batch.size} records sent` };
   }
   if (status === 'fail' && entries.length === 0) {
