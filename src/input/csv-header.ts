@@ -261,9 +261,11 @@ export function refuseOtherHeaders(
  * end, so that its last row and the header are one line.
  */
 function endsInOtherHeader(line: string, header: readonly string[], delimiter: string): boolean {
-  const cells = line.split(delimiter).map((cell) => cell.trim().replaceAll('"', '').toLowerCase());
+  const cells = line.split(delimiter);
   if (header.length < 2 || cells.length <= header.length) return false;
-  const [joined = '', ...names] = cells.slice(-header.length);
+  const [joined = '', ...names] = cells
+    .slice(-header.length) // the line may have very many
+    .map((cell) => cell.trim().replaceAll('"', '').toLowerCase());
   const known = header.map((name) => name.toLowerCase());
   if (names.every((name, at) => name === known[at + 1])) return false;
   const left = known.filter((name) => !names.includes(name));

@@ -308,20 +308,16 @@ function valueOf(json: JsonParser, column: string | undefined): string | undefin
 /** Returns the keys with which a record is sent, as the functions that write it choose them. */
 function keysSent(json: JsonParser, shape: UnchangedShape): Readonly<Record<string, string>> {
   const at = (...names: string[]): LosslessJson | undefined => valueAt(json, names);
-  const user = {
-    typed: () => keyParts.map((part) => [part, at(part)] as const),
-    'exported event': () => [
-      ['identity', at('profile', 'identity')],
-      ['objectId', at('profile', 'objectId')],
-    ],
-    'exported profile': () => [
-      ['identity', at('identity')],
-      ['objectId', firstObjectId(json)],
-    ],
-  };
-  const keys = user[shape]().filter((key): key is [string, string] => isText(key[1]));
-  return Object.fromEntries(shape === 'typed' ? keys : keys.slice(0, 1));
+  if (shape === 'typed') return textsAmong(keyParts.map((part) => [part, at(part)]));
+  const [identity, objectId] =
+    shape === 'exported event'
+      ? [at('profile', 'identity'), at('profile', 'objectId')]
+      : [at('identity'), firstObjectId(json)];
+  return isText(identity) ? { identity } : textsAmong([['objectId', objectId]]);
 }
+
+const textsAmong = (keys: readonly (readonly [KeyPart, LosslessJson | undefined])[]) =>
+  Object.fromEntries(keys.filter((key): key is [KeyPart, string] => isText(key[1])));
 
 const isText = (value: LosslessJson | undefined): value is string =>
   typeof value === 'string' && value !== '';

@@ -324,8 +324,7 @@ export class NestedColumns {
       const isNamed = around === '' && this.#isNamedPath(name, literal, members);
       const path = `${around}${isNamed ? name : literal}`;
       const isParsed = isObject && this.#types.get(path) !== 'json';
-      // a backslash at the end of a name is none before the next dot
-      const within = `${path.replace(/\\+$/, '$&$&')}.`;
+      const within = isParsed ? pathWithin(path) : '';
       const inner = isParsed ? this.#membersIn(bytes, member, within) : undefined;
       if (inner) this.#write(bytes, inner, within);
       else this.#paths += path.length;
@@ -361,12 +360,14 @@ export class NestedColumns {
     const parser = this.#parser;
     parser.read(bytes, start, end);
     if (parser.count === 0) return undefined;
-    const members = membersOf(parser);
     const isOperator = parser.bytes[parser.keyStart(0)] === 0x24;
-    const isNamed = isOperator && [...this.#named].some((path) => path.startsWith(within));
-    return isOperator && !isNamed ? undefined : members;
+    if (isOperator && ![...this.#named].some((path) => path.startsWith(within))) return undefined;
+    return membersOf(parser);
   }
 }
+
+/** Start of the paths within an object. A backslash at the end of its name does not escape the dot. */
+const pathWithin = (path: string): string => `${path.replace(/\\+$/, '$&$&')}.`;
 
 const ambiguousPath = (path: string): string =>
   `it has the name "${path}" beside "${namesOfPath(path)[0]}", and either may be meant: remove one of them`;

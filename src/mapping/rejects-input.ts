@@ -164,22 +164,25 @@ function rejectsStage(json: JsonParser): string | undefined {
   return word;
 }
 
-/** What the line of a rejects file says that contains a record: the innermost one, if they are nested. */
+/** What a rejects file says of a record. If its lines are nested, the innermost one says it. */
 interface LineFacts {
+  /** Columns of the table whose row the record is. */
   readonly columns: readonly string[] | undefined;
-  /** Whether it has columns, if only none. */
-  readonly isText: boolean;
-  readonly error: string;
+  /**
+   * Whether it is a line of a CSV, or its identifier was rejected as a placeholder, or as changed by a spreadsheet: it is
+   * checked again, although a JSON string with its text would be valid.
+   */
+  readonly hadPlaceholder: boolean;
 }
 
-function factsOf(rows: RowBlock, row: number): LineFacts {
-  let facts: LineFacts = { columns: undefined, isText: false, error: '' };
+export function factsOfLine(rows: RowBlock, row: number): LineFacts {
+  let facts: LineFacts = { columns: undefined, hadPlaceholder: false };
   const onLine = (line: JsonParser): void => {
     const [columns, error] = [line.find('columns'), line.find('error')];
+    const isAdvised = error >= 0 && line.valueText(error).includes(placeholderAdvice);
     facts = {
       columns: columns < 0 ? undefined : textsOf(JSON.parse(line.valueText(columns))),
-      isText: columns >= 0,
-      error: error < 0 ? '' : line.valueText(error),
+      hadPlaceholder: columns >= 0 || isAdvised,
     };
   };
   readInputRecord(json, rows, row, { retryUnknown: true, onLine });
@@ -193,24 +196,15 @@ function textsOf(values: unknown): readonly string[] | undefined {
 }
 
 /**
- * Whether a line of a rejects file has a record of a CSV whose identifier was rejected as a placeholder, or as changed
- * by a spreadsheet, or a line of a CSV: it is checked again, although a JSON string with its text would be valid.
- */
-export function hadPlaceholder(rows: RowBlock, row: number): boolean {
-  const { isText, error } = factsOf(rows, row);
-  return isText || error.includes(placeholderAdvice);
-}
-
-/**
  * Returns the columns of a row of a table if a rejects file names them, because its record could be taken for one of
  * another shape. Undefined for all other rows.
  */
 export function tableColumns(
   rows: RowBlock,
   row: number,
-  mapper: Pick<Mapper, 'isMistakable'> = {},
+  mapper: Pick<Mapper, 'isMistakable'>,
 ): readonly string[] | undefined {
-  if (!rows.cells) return factsOf(rows, row).columns;
+  if (!rows.cells) return factsOfLine(rows, row).columns;
   const { header } = rows.cells;
   const hasPath = header.some((name) => name.includes('.'));
   return hasPath || mapper.isMistakable?.(header) === true ? header : undefined;

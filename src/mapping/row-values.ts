@@ -1,12 +1,6 @@
 import { columnError, NestedColumns } from './columns.js';
 import { cleanText, placeholderReason } from '../text/cell-cleaning.js';
-import {
-  hadPlaceholder,
-  isUnwrapped,
-  readInputRecord,
-  tableColumns,
-  type RejectsReading,
-} from './rejects-input.js';
+import { factsOfLine, isUnwrapped, readInputRecord, type RejectsReading } from './rejects-input.js';
 import { JsonParser, jsonToken } from '../text/json-parser.js';
 import { validationError, type RejectReason } from './record-block.js';
 import type { RowBlock } from '../input/row-block.js';
@@ -81,11 +75,10 @@ export class RowValues<Name extends string> {
 
   #readJson(rows: RowBlock, row: number): RejectReason | undefined {
     const failure = readInputRecord(this.#json, rows, row, this.#reading);
-    const isReject = isUnwrapped(this.#json, rows, row);
-    this.#hadPlaceholder = isReject && hadPlaceholder(rows, row);
+    const line = isUnwrapped(this.#json, rows, row) ? factsOfLine(rows, row) : undefined;
+    this.#hadPlaceholder = line?.hadPlaceholder === true;
     if (failure || this.#json.kind !== jsonToken.openObject) return failure;
-    const isRow = isReject && tableColumns(rows, row) !== undefined;
-    const error = this.#nested.flatten(this.#json, isRow);
+    const error = this.#nested.flatten(this.#json, line?.columns !== undefined);
     return error === undefined ? undefined : validationError(error);
   }
 

@@ -30,13 +30,7 @@ import {
   isMappedByUser,
   unsentColumns,
 } from './exported-csv.js';
-import {
-  hadPlaceholder,
-  isUnwrapped,
-  readInputRecord,
-  tableColumns,
-  type RejectsReading,
-} from './rejects-input.js';
+import { factsOfLine, isUnwrapped, readInputRecord, type RejectsReading } from './rejects-input.js';
 import { JsonParser, jsonToken } from '../text/json-parser.js';
 import {
   validationError,
@@ -71,7 +65,7 @@ export function uploadMapper(options: UploadMapping): Mapper {
   let opened: CsvUploadMapper | undefined;
   let isBlocked = false;
   const csv = (): CsvUploadMapper => (opened ??= new CsvUploadMapper(options));
-  const isExported = (header: readonly string[]) => exportedKind(header, options) !== undefined;
+  const isExported = isExportFor(options);
   return {
     keys: keysOf(options),
     isExport: isExported,
@@ -104,6 +98,12 @@ export function uploadMapper(options: UploadMapping): Mapper {
     },
   };
 }
+
+/** Returns whether a header is read as that of a CSV export. */
+const isExportFor =
+  (options: UploadMapping) =>
+  (header: readonly string[]): boolean =>
+    exportedKind(header, options) !== undefined;
 
 /** Throws E-USAGE: the column would be sent as the key all the same, and not under the other name. */
 function refuseRenamedKey({ identity, objectId, map }: UploadMapping): void {
@@ -168,6 +168,7 @@ class UploadJson {
   #header: readonly string[] | undefined;
   #exported = new ExportedRecords([]);
   readonly #nested: NestedColumns;
+  readonly #isExport: (header: readonly string[]) => boolean;
   readonly #reading: RejectsReading;
   readonly #lost: ProfileLosses = new Map();
   /** Whether options name columns or events, so that a foreign `type` is a column. */
@@ -180,8 +181,9 @@ class UploadJson {
     this.#unchangedFailure = options.expected ? shapeFailure : unchangedFailure(options);
     this.#nested = new NestedColumns(columnsOfJson(options), options);
     const { identity, objectId = identity, retryUnknown, again = false } = options;
-    const isExport = (header: readonly string[]) => exportedKind(header, options) !== undefined;
-    this.#reading = { retryUnknown, again, columns: [identity, objectId], isExport };
+    this.#isExport = isExportFor(options);
+    const columns = [identity, objectId];
+    this.#reading = { retryUnknown, again, columns, isExport: this.#isExport };
     this.#isMapped = options.kind === 'event' || isMappedByUser(options);
     this.#row = new FlatJsonRow(this.#json, this.#records, options);
   }
@@ -201,23 +203,23 @@ class UploadJson {
   }
 
   #write(rows: RowBlock, row: number): RejectReason | undefined {
-    let isReject = false;
+    let line: ReturnType<typeof factsOfLine> | undefined;
     let from: RecordSource = 'export';
     if (rows.cells) this.#readExported(rows, rows.cells, row);
     else {
       const failure = readInputRecord(this.#json, rows, row, this.#reading);
       if (failure) return failure;
-      isReject = isUnwrapped(this.#json, rows, row);
-      const isRow = isReject && tableColumns(rows, row) !== undefined;
-      from = !isRow ? 'json' : this.#nestColumns() ? 'export' : 'row';
+      if (isUnwrapped(this.#json, rows, row)) line = factsOfLine(rows, row);
+      from = !line?.columns ? 'json' : this.#nestColumns() ? 'export' : 'row';
     }
-    this.#row.hadPlaceholder = isReject && hadPlaceholder(rows, row);
+    this.#row.hadPlaceholder = line?.hadPlaceholder === true;
     const unread = from === 'export' ? this.#exported.failure : undefined;
     if (unread !== undefined) return validationError(unread);
     if (this.#json.kind !== jsonToken.openObject)
       return validationError('a record must be a JSON object');
     const error =
-      (from === 'export' && changedIdentity(this.#json)) || this.#writeRecord(from, isReject);
+      (from === 'export' && changedIdentity(this.#json)) ||
+      this.#writeRecord(from, line !== undefined);
     return error ? validationError(error) : undefined;
   }
 
@@ -235,7 +237,7 @@ class UploadJson {
     const json = this.#json;
     if (json.kind !== jsonToken.openObject) return false;
     const names = Array.from({ length: json.count }, (_, index) => json.nameAt(index));
-    if (exportedKind(names, this.#options) === undefined) return false;
+    if (!this.#isExport(names)) return false;
     const values = names.map((_, index) =>
       json.isEmptyAt(index) ? undefined : json.valueText(index),
     );

@@ -848,7 +848,7 @@ it.each(['bad.ndjson', 'bad.csv'])(
   },
 );
 
-// What the author of a value writes must not become lines of the rejects file.
+// No value becomes lines of the rejects file, whoever wrote it.
 it.each<[string, readonly string[], readonly string[]]>([
   [
     'profiles',
