@@ -106,6 +106,18 @@ export function nodeRuntime(
   };
 }
 
+/**
+ * Returns the runtime of a command in another directory. Its lines to paste change to that directory first: the same
+ * relative path may be another file where they are pasted.
+ */
+export function inDirectory(runtime: Runtime, cwd: string): Runtime {
+  if (cwd === runtime.cwd) return runtime;
+  const program = runtime.program.startsWith('node ')
+    ? `node ${shellPath(process.argv[1] ?? '')}`
+    : runtime.program;
+  return { ...runtime, cwd, program: `cd ${shellPath(cwd)} && ${program}` };
+}
+
 function programOf(script: string, npmCommand: string | undefined): string {
   if (npmCommand === 'exec') return 'npx engagectl';
   // On Windows, and with pnpm, a script found by its name calls it there.

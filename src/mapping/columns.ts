@@ -272,7 +272,6 @@ export class NestedColumns {
   readonly #named: ReadonlySet<string>;
   readonly #types: UploadMapping['types'];
   readonly #out = new JsonWriter();
-  #isRow = false;
   /** Path that an option names, of which the record has the name as well as the first object. */
   #ambiguous: string | undefined;
   /** Characters of the paths of the record. */
@@ -292,11 +291,10 @@ export class NestedColumns {
 
   /**
    * Parses the object that `json` has parsed again, with all values in nested objects as members. Returns why it cannot:
-   * two values have one path, or the paths are too long. `isRow`: it is the row of a table, whose names are columns.
+   * two values have one path, or the paths are too long. The row of a table has no paths: its names are columns.
    */
-  flatten(json: JsonParser, isRow: boolean): string | undefined {
+  flatten(json: JsonParser): string | undefined {
     if (!this.isUsed || !this.#isNested(json)) return undefined;
-    this.#isRow = isRow;
     this.#ambiguous = undefined;
     this.#out.length = this.#paths = 0;
     this.#write(json.bytes, membersOf(json), '');
@@ -338,13 +336,13 @@ export class NestedColumns {
   }
 
   /**
-   * Whether a name with dots is the path that an option names, as in a row of a CSV. Another record may not have it beside
-   * an object of that path, or what is in its place: whoever writes the one must not be able to stand in for the other.
+   * Whether a name with dots is the path that an option names. A record may not have it beside an object of that path, or
+   * what is in its place: whoever writes the one must not be able to stand in for the other.
    */
   #isNamedPath(name: string, literal: string, members: readonly NestedMember[]): boolean {
     if (!this.#named.has(name) || this.#named.has(literal)) return false;
     const [first] = namesOfPath(name);
-    if (!this.#isRow && members.some((other) => other.name === first)) this.#ambiguous = name;
+    if (members.some((other) => other.name === first)) this.#ambiguous = name;
     return true;
   }
 

@@ -42,9 +42,7 @@ export function readInputRecord(
     return { stage: json.repeatsKey ? 'validate' : 'parse', error: jsonErrorMessage(json) };
   }
   const stage = rejectsStage(json);
-  if (stage === undefined) return undefined;
-  const column = reading.columns?.find((name) => rejectMembers.has(namesOfPath(name)[0]!));
-  return column === undefined ? unwrap(json, stage, reading) : ambiguous(column);
+  return unwrap(json, stage, reading);
 }
 
 /** Whether `readInputRecord` has read the record of a line of a rejects file; a corrected text has bytes of its own. */
@@ -60,10 +58,12 @@ function unwrap(
   stage: string | undefined,
   reading: RejectsReading,
 ): RejectReason | undefined {
-  const { retryUnknown, again = true } = reading;
+  const { retryUnknown, again = true, columns } = reading;
+  const column = columns?.find((name) => rejectMembers.has(namesOfPath(name)[0]!));
   while (stage !== undefined) {
     if (stage === 'unknown' && !retryUnknown) return unknownOutcomeError;
     if (stage === 'alreadySent' && !again) return alreadySentError;
+    if (column !== undefined) return ambiguous(column);
     reading.onLine?.(json);
     const index = json.find('record');
     if (index < 0) return undecodable;

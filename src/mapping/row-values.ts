@@ -78,7 +78,7 @@ export class RowValues<Name extends string> {
     const line = isUnwrapped(this.#json, rows, row) ? factsOfLine(rows, row) : undefined;
     this.#hadPlaceholder = line?.hadPlaceholder === true;
     if (failure || this.#json.kind !== jsonToken.openObject) return failure;
-    const error = this.#nested.flatten(this.#json, line?.columns !== undefined);
+    const error = line?.columns ? undefined : this.#nested.flatten(this.#json);
     return error === undefined ? undefined : validationError(error);
   }
 

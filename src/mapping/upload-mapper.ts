@@ -162,6 +162,8 @@ const noType = 'the record has event properties but no "type": add "type":"event
 class UploadJson {
   readonly #json = new JsonParser();
   readonly #row: FlatJsonRow;
+  /** The same for rows of a table, of which a rejects file names the columns. */
+  readonly #tableRow: FlatJsonRow;
   readonly #records = new RecordBuilder();
   readonly #options: UploadMapping;
   /** Header of the CSV export being read. */
@@ -185,7 +187,8 @@ class UploadJson {
     const columns = [identity, objectId];
     this.#reading = { retryUnknown, again, columns, isExport: this.#isExport };
     this.#isMapped = options.kind === 'event' || isMappedByUser(options);
-    this.#row = new FlatJsonRow(this.#json, this.#records, options);
+    this.#row = new FlatJsonRow(this.#json, this.#records, options, this.#nested.isUsed);
+    this.#tableRow = new FlatJsonRow(this.#json, this.#records, options, false);
   }
 
   /** Returns named columns that no flat row has had so far. */
@@ -198,7 +201,7 @@ class UploadJson {
   }
 
   build(rows: RowBlock, picked: Int32Array | undefined): RecordBlock {
-    this.#row.cleaning = rows.cleaning;
+    this.#row.cleaning = this.#tableRow.cleaning = rows.cleaning;
     return this.#records.build(rows, (row) => this.#write(rows, row), picked);
   }
 
@@ -212,7 +215,7 @@ class UploadJson {
       if (isUnwrapped(this.#json, rows, row)) line = factsOfLine(rows, row);
       from = !line?.columns ? 'json' : this.#nestColumns() ? 'export' : 'row';
     }
-    this.#row.hadPlaceholder = line?.hadPlaceholder === true;
+    this.#row.hadPlaceholder = this.#tableRow.hadPlaceholder = line?.hadPlaceholder === true;
     const unread = from === 'export' ? this.#exported.failure : undefined;
     if (unread !== undefined) return validationError(unread);
     if (this.#json.kind !== jsonToken.openObject)
@@ -271,10 +274,10 @@ class UploadJson {
     // a table is warned of by its header
     if (shape !== undefined && from === 'json') noteUnknownMember(json, this.#lost);
     if (shape !== undefined) return writeExportedProfile(json, records, this.#lost);
+    if (from === 'row') return this.#tableRow.next() ?? this.#tableRow.write();
     // The few records of a rejects file may lack columns of their input.
     if (!isReject) this.#row.searchesColumns = true;
-    const failed = this.#nested.flatten(json, from === 'row');
-    return failed ?? this.#row.next() ?? this.#row.write(); // like a CSV row
+    return this.#nested.flatten(json) ?? this.#row.next() ?? this.#row.write(); // like a CSV row
   }
 }
 
@@ -312,6 +315,7 @@ class FlatJsonRow implements FlatRow {
   readonly #hasOperator: boolean;
   /** Columns that options name, but that have not occurred yet. */
   readonly #unseen: Set<string>;
+  /** Whether its members are named by paths. */
   readonly #hasPaths: boolean;
   /** Whether columns that have not occurred are missing. */
   searchesColumns = false;
@@ -320,7 +324,7 @@ class FlatJsonRow implements FlatRow {
   /** Whether the row is a line of a rejects file whose record was rejected for a placeholder in a CSV. */
   hadPlaceholder = false;
 
-  constructor(json: JsonParser, records: RecordBuilder, options: UploadMapping) {
+  constructor(json: JsonParser, records: RecordBuilder, options: UploadMapping, hasPaths: boolean) {
     this.#json = json;
     this.#records = records;
     this.#options = options;
@@ -328,7 +332,7 @@ class FlatJsonRow implements FlatRow {
     this.#constants = Buffer.from(constants.json);
     this.#hasOperator = !constants.idempotent;
     this.#unseen = new Set(columnsOfJson(options));
-    this.#hasPaths = new NestedColumns(columnsOfJson(options), options).isUsed;
+    this.#hasPaths = hasPaths;
   }
 
   unseenColumns(): readonly string[] {

@@ -502,6 +502,20 @@ describe('runs', () => {
     expect((await world.run(['runs', 'list', '--json'])).stdout).toContain('"runs":[]');
   });
 
+  it('resume goes to the directory of the run, as the lines that it prints do', async () => {
+    await using stage = await stages(takes(2), [accept()]);
+    const { world } = stage;
+    writeFileSync(world.path('users.csv'), `${csv(50)}broken\n`);
+    await run(world, ['upload', 'users.csv', ...small]);
+    const [id = ''] = runsOf(world);
+    stage.next();
+    const elsewhere = await world.run(['runs', 'resume', id], { cwd: path.dirname(world.cwd) });
+    expect(elsewhere.code).toBe(3);
+    expect(elsewhere.stderr).toContain(
+      `then: cd ${world.cwd} && engagectl upload users.csv.rejects.ndjson`,
+    );
+  });
+
   it('resume continues the named run, and starts none for another account', async () => {
     await using stage = await stages(takes(2), [accept()]);
     const { world, server } = stage;

@@ -180,6 +180,22 @@ describe('upload --changed', () => {
     }
   });
 
+  it('sends what follows a record of the same input for any of its keys', async () => {
+    const { world, run, sent } = await stage();
+    const upload = ['upload', 'u.csv', '--changed', '--identity', 'user', '--object-id', 'device'];
+    const unchanged = [];
+    for (const rows of [',d,B', 'ann,d,A\n,d,B', 'ann,d,A\nann,,C\n,d,B', 'ann,d,A\n,d,B']) {
+      writeFileSync(world.path('u.csv'), `user,device,City\n${rows}\n`);
+      const { code, summary } = await run(...upload);
+      unchanged.push([code, summary.unchanged]);
+    }
+    expect(unchanged).toEqual([[0, 0], [0, 0], [0, 0], [0, 0]]); // prettier-ignore
+    const cities = sent().map(
+      (each) => (each as { profileData: { City: string } }).profileData.City,
+    );
+    expect(cities.join('')).toBe('BABACBAB');
+  });
+
   it('compares each key of a row with identity and objectId', async () => {
     const { world, run } = await stage();
     const argv = ['--changed', '--identity', 'user', '--object-id', 'device'];

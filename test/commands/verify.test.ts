@@ -549,6 +549,21 @@ describe('--settle', () => {
     expect(await verified(world, ['e.ndjson'])).toMatchObject({ code: 0, summary: { same: 8 } });
   });
 
+  it('cannot tell what an operator did, wherever in a value it is', async () => {
+    const { env } = await serviceOf();
+    const world = makeWorld({ env });
+    const values = ['{"a":{"$incr":1}}', '{"$set":1,"$incr":1}', '{"$delete":1,"$add":["x"]}', '[{"$decr":1}]']; // prettier-ignore
+    const lines = values.map((value, n) => {
+      const record = `{"identity":"u${n}","type":"profile","profileData":{"Visits":${value}}}`;
+      return rejected(n + 1, 'unknown', record);
+    });
+    writeFileSync(world.path('e.rejects.ndjson'), `${lines.join('\n')}\n`);
+    writeFileSync(world.path('u.csv'), 'identity,Visits\nu0,x\nu1,x\nu2,x\nu3,x\n');
+    await uploaded(world, ['u.csv']);
+    const { code, summary } = await verified(world, ['e.rejects.ndjson', '--settle']);
+    expect([code, summary.settled]).toEqual([6, { accepted: 0, absent: 0, unknown: 4 }]);
+  });
+
   it('counts an event as arrived that the account holds more often than the file', async () => {
     const { env } = await serviceOf();
     const world = makeWorld({ env });

@@ -66,6 +66,14 @@ describe('upload', () => {
     expect([error, result.unfinished, result.rejectsFile]).toEqual([undefined, false, null]);
   });
 
+  it('takes the objects that an array has now, and not those that it has later', async () => {
+    const batch = [{ identity: 'user-1' }, { identity: 'user-2' }];
+    const run = account.upload(batch);
+    batch.length = 0;
+    batch.push({ identity: 'user-3' });
+    expect(await run.result).toMatchObject({ read: 2, accepted: 2 });
+  });
+
   it('returns a partial failure as a value, and the rejects one by one', async () => {
     const run = account.upload([{ identity: 'user-1' }, { identity: 7 }, { City: 'Oslo' }]);
     const rejects = await all(run.rejects());

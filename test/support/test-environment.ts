@@ -23,6 +23,8 @@ export interface WorldOptions {
   readonly statusRequests?: EventTarget;
   /** `instant` (the default) makes back-offs and polling return at once. */
   readonly sleep?: 'instant' | 'real';
+  /** Directory of the command; default: that of the world. */
+  readonly cwd?: string;
   /** User id that the command sees. */
   readonly uid?: number;
   /** Wall clock, milliseconds since 1970. The machine's by default. */
@@ -84,7 +86,7 @@ export function makeWorld(defaults: WorldOptions = {}): World {
         ...defaults.env,
         ...options.env,
       }),
-      cwd,
+      cwd: given.cwd ?? cwd,
       program: 'engagectl',
       platform: process.platform,
       pid: process.pid,

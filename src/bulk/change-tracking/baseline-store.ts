@@ -2,6 +2,7 @@ import path from 'node:path';
 import { closeSync, createReadStream, existsSync, fsyncSync, readdirSync, rmSync } from 'node:fs';
 import { openToAppend, writeAll } from '../../files/atomic-write.js';
 import { lockRun, tryLockRun, type FileLock } from '../../files/file-lock.js';
+import { isMissing } from '../../files/read-file.js';
 import { BaselineTable } from '../../text/baseline-table.js';
 import { ChangeLog, compact } from './change-log.js';
 import {
@@ -65,9 +66,9 @@ export class BaselineStore {
       onDamage,
     }: { readonly touched?: readonly FoundTouched[]; readonly onDamage: (why: string) => void },
   ): OpenBaseline | undefined {
-    const hasLog = existsSync(this.#log);
+    const hasLog = !isMissing(this.#log);
     try {
-      if (!existsSync(this.#base)) {
+      if (isMissing(this.#base)) {
         // The hashes of a log are meaningless without the secret in the base.
         if (hasLog) throw new CorruptBaseline('the change log has no baseline');
         return undefined;
@@ -99,7 +100,7 @@ export class BaselineStore {
 
   /** Creates the log, and first an empty base if there is none, which stores the secret. */
   startLog(identity: BaselineIdentity): ChangeLog {
-    if (!existsSync(this.#base)) new BaselineWriter(this.#base).finish(identity);
+    if (isMissing(this.#base)) new BaselineWriter(this.#base).finish(identity);
     return new ChangeLog(this.#log);
   }
 

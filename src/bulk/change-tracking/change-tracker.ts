@@ -245,24 +245,30 @@ function withOthers(
   return entries;
 }
 
-/** Compares records with a baseline: one with several keys is the same only if it is that for each of them. */
+/**
+ * Compares records with a baseline: one with several keys is the same only if it is that for each of them. They are compared
+ * one after another, because a record that is sent changes what follows for each of its keys.
+ */
 function compareRecords(
   base: BaselineLookup,
   { entries, others }: RecordEntries,
   idempotent: Uint8Array,
 ): Uint8Array {
   if (others.length === 0) return base.compare(entries, idempotent);
-  const records = entries.length / entryWords - others.length;
-  const mayRest = new Uint8Array(records + others.length);
-  mayRest.set(idempotent.subarray(0, records));
-  for (const [index, { position }] of others.entries())
-    mayRest[records + index] = idempotent[position]!;
-  const all = base.compare(entries, mayRest);
-  for (const [index, { position }] of others.entries()) {
-    const isSame = all[records + index] === matchKind.same;
-    if (!isSame && all[position] === matchKind.same) all[position] = matchKind.changed;
+  const count = entries.length / entryWords - others.length;
+  const kinds = new Uint8Array(count);
+  for (let position = 0, other = 0; position < count; position += 1) {
+    const indexes = [position];
+    for (; others[other]?.position === position; other += 1) indexes.push(count + other);
+    const own = entriesAt(entries, indexes);
+    const mayRest = new Uint8Array(indexes.length).fill(idempotent[position]!);
+    const all = base.compare(own, mayRest);
+    kinds[position] = all[0]!;
+    if (all.every((kind) => kind === matchKind.same)) continue;
+    if (all[0] === matchKind.same) kinds[position] = matchKind.changed;
+    base.compare(own, mayRest.fill(0)); // it is sent for all of its keys
   }
-  return all;
+  return kinds;
 }
 
 /** Returns entries that mark the keys as unknown. */
@@ -353,12 +359,16 @@ function picked(all: RecordEntries, positions: readonly number[], count: number)
     if (isPicked) picks.push(count + index);
     return isPicked;
   });
-  const entries = new Int32Array(entryWords * picks.length);
-  for (const [index, pick] of picks.entries()) {
-    const at = entryWords * pick;
-    entries.set(all.entries.subarray(at, at + entryWords), entryWords * index);
+  return { entries: entriesAt(all.entries, picks), others };
+}
+
+function entriesAt(all: Int32Array, indexes: readonly number[]): Int32Array {
+  const entries = new Int32Array(entryWords * indexes.length);
+  for (const [index, from] of indexes.entries()) {
+    const at = entryWords * from;
+    entries.set(all.subarray(at, at + entryWords), entryWords * index);
   }
-  return { entries, others };
+  return entries;
 }
 
 const textAt = ({ json, bounds }: RecordTexts, position: number): string =>

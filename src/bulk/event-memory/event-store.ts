@@ -1,7 +1,8 @@
 import path from 'node:path';
-import { closeSync, existsSync, fsyncSync, readdirSync, readFileSync } from 'node:fs';
+import { closeSync, fsyncSync, readdirSync, readFileSync } from 'node:fs';
 import { fsyncFolder, openToAppend, replaceFile, writeAll } from '../../files/atomic-write.js';
 import { lockRun, tryLockRun, waitForLock, type FileLock } from '../../files/file-lock.js';
+import { isMissing } from '../../files/read-file.js';
 import { isSecret, newSecret, type HashSecret } from '../../text/record-hash.js';
 import { checksumEnd, hexChecksum, withoutChecksum } from '../journal/journal-format.js';
 import { CorruptArchive, EventArchive, OtherVersion } from './event-archive.js';
@@ -210,7 +211,7 @@ export class RunTable {
   static open(folder: string, token: () => string): RunTable {
     const file = path.join(folder, 'runs.ndjson');
     const files = eventFiles(folder);
-    if (!existsSync(file)) {
+    if (isMissing(file)) {
       if (files.length > 0) throw new CorruptArchive('runs.ndjson is missing');
       replaceFile(file, `${JSON.stringify({ version, secret: newSecret(token()) })}\n`);
     }

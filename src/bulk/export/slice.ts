@@ -46,6 +46,10 @@ export interface SliceSlots {
 interface SliceCounts {
   records: number;
   pages: number;
+  /** Whether a page that was read since the start or resumption may be of the days asked for. */
+  hasOwnDay: boolean;
+  /** Day of an event of another page. */
+  otherDay: Day | undefined;
 }
 
 /**
@@ -58,7 +62,8 @@ export async function readSlice(sliceJob: SliceJob): Promise<void> {
   let earlier = job.log.earlier.slices.get(planned.index);
   if (earlier?.cursor === null) return;
   const start = earlier?.start ?? target.checkpoint();
-  const counts = { records: earlier?.records ?? 0, pages: earlier?.pages ?? 0 };
+  const { records = 0, pages = 0 } = earlier ?? {};
+  const counts: SliceCounts = { records, pages, hasOwnDay: false, otherDay: undefined };
   const drop = async (entry: ExportEntry) => {
     await job.log.note(entry);
     job.pages.drop(planned);
@@ -115,8 +120,11 @@ async function copyPages(
   try {
     const pages = followCursor(await trailOf(sliceJob, earlier), job);
     for await (const { page: whole, next, hash } of pages) {
-      if (whole) refuseForeignPage(whole, planned.query);
+      if (whole && whole.count > 0) noteDays(whole, planned.query, counts);
       if (whole && hash !== undefined) refuseOtherDays(whole, hash, sliceJob);
+      const { otherDay, hasOwnDay } = counts;
+      if (next === undefined && !hasOwnDay && otherDay !== undefined)
+        job.warn(onlyOtherDays(otherDay, planned.query));
       const page = whole && { ...whole, count: Math.min(whole.count, limit - state.records) };
       const records = page?.count ?? 0;
       if (page) {
@@ -152,29 +160,33 @@ async function copyPages(
  * so one of the slices would get records of other days. A single record may occur twice.
  */
 function refuseOtherDays(page: RecordPage, hash: bigint, { planned, job }: SliceJob): void {
-  if (
-    page.count < 2 ||
-    recordDay(page.bytes.subarray(page.bounds[0], page.bounds[1])) === undefined
-  )
-    return;
+  if (page.count < 2 || recordDay(recordAt(page, 0)) === undefined) return;
   const other = job.pages.add(planned, hash);
   if (!other || overlap(other.query, planned.query)) return;
   throw samePageOfDays(page.count, [spanOf(other.query), spanOf(planned.query)], job.option);
 }
 
 /**
- * Throws E-ANSWER for a page of events that begins or ends with one of other days: a cache or proxy may answer with the
- * page of another cursor. Checking each event would double the time of an export.
+ * Notes whether a page of events begins or ends with one of the days asked for, or may do so. Throws E-ANSWER if one of them
+ * is more than a day off, which no time zone explains: a cache or proxy may answer with the page of another cursor. Checking
+ * each event would double the time of an export.
  */
-function refuseForeignPage({ bytes, bounds, count }: RecordPage, query: CursorQuery): void {
-  if (query.kind !== 'events' || count === 0) return;
-  for (const i of count === 1 ? [0] : [0, count - 1])
-    isOfDays(bytes.subarray(bounds[2 * i], bounds[2 * i + 1]), query);
+function noteDays(page: RecordPage, query: CursorQuery, counts: SliceCounts): void {
+  if (query.kind !== 'events') return;
+  for (const index of [0, page.count - 1]) {
+    const record = recordAt(page, index);
+    const day = recordDay(record);
+    if (isOfDays(record, query) || day === undefined) counts.hasOwnDay = true;
+    else counts.otherDay ??= day;
+  }
 }
 
+const recordAt = ({ bytes, bounds }: RecordPage, index: number): Buffer =>
+  bytes.subarray(bounds[2 * index], bounds[2 * index + 1]);
+
 /**
- * Whether an event has a time of the days asked for. Throws E-ANSWER if it is more than a day off, which no time zone
- * explains. False for a time in another form, which the specification does not exclude, and without one.
+ * Whether an event has a time of the days asked for. Throws E-ANSWER if it is more than a day off. False for a time in
+ * another form, which the specification does not exclude, and without one.
  */
 export function isOfDays(record: Buffer, query: CursorQuery): boolean {
   const day = recordDay(record);
@@ -184,6 +196,9 @@ export function isOfDays(record: Buffer, query: CursorQuery): boolean {
   if (day < addDays(from, -1) || day > addDays(to, 1)) throw foreignDay(day, query);
   return false;
 }
+
+const onlyOtherDays = (day: Day, query: CursorQuery): string =>
+  `the pages for ${spanOf(query)} begin and end with other days, such as ${formatDay(day)}: a cache in between may have repeated an answer; compare with the files of those days`;
 
 const foreignDay = (day: Day, query: CursorQuery): EngagectlError =>
   new EngagectlError(
@@ -234,11 +249,10 @@ class DivisionEstimate {
   }
 
   /** Adds a page with at least one record. */
-  add({ bytes, bounds, count }: RecordPage): void {
+  add(page: RecordPage): void {
     this.#firstPageAt ??= this.#monotonic();
-    const dayAt = (i: number) => recordDay(bytes.subarray(bounds[2 * i], bounds[2 * i + 1]));
-    this.#first ??= dayAt(0);
-    this.#last = dayAt(count - 1);
+    this.#first ??= recordDay(recordAt(page, 0));
+    this.#last = recordDay(recordAt(page, page.count - 1));
   }
 
   /** Returns the ranges that use the idle slots too; undefined if the slice should stay whole. */

@@ -380,7 +380,9 @@ function openSource(source: Source): OpenSource {
   if (typeof source === 'string') return openSource([source]);
   if (isPaths(source)) return { files: source.map((file) => (file === '-' ? './-' : file)) };
   if (source instanceof Readable) return { files: [], stream: source };
-  return { files: [], stream: streamOf(source), format: 'ndjson' };
+  // Copied like options: its caller may empty the array, and fill it for the next job.
+  const records: Records = Array.isArray(source) ? source.slice() : source;
+  return { files: [], stream: streamOf(records), format: 'ndjson' };
 }
 
 type Records = Iterable<object> | AsyncIterable<object>;

@@ -1,4 +1,4 @@
-import { isMap, parseLossless, type LosslessJson } from '../../text/lossless-json.js';
+import { isList, isMap, parseLossless, type LosslessJson } from '../../text/lossless-json.js';
 import type { Identifier } from '../../mapping/identity.js';
 import type { subscriptionTypes } from '../../contract/record-fields.js';
 
@@ -100,15 +100,22 @@ function expectation(
   sent: LosslessJson,
   before: Expected | undefined,
 ): Expected {
-  const operator = operatorOf(sent);
-  if (operator === undefined) {
-    return { record, sent, value: sent, state: sent === null ? 'absent' : 'value' };
-  }
-  const [name, operand] = operator;
-  if (name === '$set') return { record, sent, value: operand, state: 'value' };
-  if (name === '$delete') return { record, sent, value: null, state: 'absent' };
+  const [name, operand = null] = operatorOf(sent) ?? [];
+  const isUntold = changesAgain(sent) || (name !== undefined && !/^\$(?:set|delete)$/.test(name));
   // The result depends on the value before the upload.
-  return { record, sent, value: before?.value ?? null, state: 'untold' };
+  if (isUntold) return { record, sent, value: before?.value ?? null, state: 'untold' };
+  const value = name === undefined ? sent : name === '$set' ? operand : null;
+  const isAbsent = name === '$delete' || sent === null;
+  return { record, sent, value, state: isAbsent ? 'absent' : 'value' };
+}
+
+/** Whether a value has an operator of a profile that is not idempotent, at any depth (see JsonParser.hasOperator). */
+function changesAgain(value: LosslessJson): boolean {
+  if (isList(value)) return value.some(changesAgain);
+  if (!isMap(value)) return false;
+  return [...value].some(
+    ([key, inner]) => /^\$(?:incr|decr|add)$/.test(key) || changesAgain(inner),
+  );
 }
 
 /** Parses an operator like `{"$incr":1}`. */

@@ -9,6 +9,7 @@ import {
 } from '../../bulk/event-memory/event-memory.js';
 import { EngagectlError, countOf, groupDigits } from '../../errors.js';
 import { refuseUntrusted } from '../../files/ownership.js';
+import { isMissing } from '../../files/read-file.js';
 import { makeStateFolder } from '../run/run-folder.js';
 import { runsFolder } from '../run/open-run.js';
 import type { Inputs } from '../../input/inputs.js';
@@ -293,7 +294,7 @@ export async function rememberMissing(
 ): Promise<ReadonlySet<number>> {
   if (events.length === 0 || runsFolder(context) === undefined) return new Set();
   const store = storeOf(context, connection);
-  if (!existsSync(store.folder)) return new Set();
+  if (isMissing(store.folder)) return new Set();
   const memory = await EventMemory.open({
     ...store,
     run: newRunId(context.runtime),
@@ -311,13 +312,19 @@ export async function rememberMissing(
   }
 }
 
-/** Whether events of the account were remembered before, so that an upload must know them. */
+/** Whether events of the account were remembered before, or may have been, so that an upload must know them. */
 export function hasRememberedEvents(
   context: Pick<JobContext, 'runsFolder'>,
   connection: Pick<Connection, 'accountId' | 'host'>,
 ): boolean {
   const folder = eventFolder(context.runsFolder(), connection);
-  return existsSync(folder) && readdirSync(folder).some((name) => !name.startsWith('.'));
+  try {
+    return readdirSync(folder).some((name) => !name.startsWith('.'));
+  } catch {
+    const all = path.dirname(folder);
+    const isUnmounted = !isMissing(all) && !existsSync(all); // a link of the user to another disk
+    return isUnmounted || !isMissing(folder);
+  }
 }
 
 /**

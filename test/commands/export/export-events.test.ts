@@ -122,6 +122,29 @@ describe('engagectl export-events', () => {
   });
 
   it.each([
+    ['a page of the day before', (day: number) => [[day - 1, day - 1]], true],
+    ['two pages of it, then an empty one', (day: number) => [[day - 1], [day - 1], []], true],
+    ['a page that ends with the day', (day: number) => [[day - 1], [day - 1, day]], false],
+  ])(
+    'warns of an answer for a day that is only of the one beside it: %s',
+    async (_, days, warns) => {
+      await using server = await startPageServer(
+        eachDay(({ from }) =>
+          days(from).map((times, page) =>
+            recordsPage(...times.map((day, n) => `{"n":1${page}${n},"ts":${day}120000}`)),
+          ),
+        ),
+      );
+      const world = makeWorld({ env: server.env });
+      const range = ['--from=2024-01-02', '--to=2024-01-02'];
+      const argv = ['export-events', '--event=Charged', ...range, '-o', '{day}.ndjson'];
+      const { code, stderr } = await world.run(argv);
+      expect(code).toBe(0);
+      expect(stderr.includes('begin and end with other days, such as 2024-01-01')).toBe(warns);
+    },
+  );
+
+  it.each([
     '"ts":20231231233000', // a day at either side, for time zones
     '"ts":"20240104003000"',
     '"ts":1704067200',

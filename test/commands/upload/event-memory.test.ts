@@ -5,6 +5,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   symlinkSync,
   truncateSync,
@@ -741,6 +742,24 @@ describe('the memory', () => {
     expect((await world.run(['doctor'])).stdout).toContain('no sent events are remembered');
     expect((await world.run(['runs', 'prune', '--yes'])).code).toBe(0);
     expect(readdirSync(path.join(events, 'notes'))).toEqual([]);
+  });
+
+  it('ends the run if it cannot be reached, because it may know the events', async () => {
+    const { run, write, stored, world } = await stage();
+    write('e.ndjson', lines(1, 2));
+    expect((await run(['upload', 'e.ndjson'])).code).toBe(0);
+    write('e.ndjson', lines(2, 3));
+    const events = path.join(world.stateDir, 'events');
+    renameSync(events, `${events}.moved`);
+    for (const target of [`${events}.unmounted`, events]) {
+      symlinkSync(target, events);
+      const { code, stderr } = await run(['upload', 'e.ndjson', '--resume']);
+      expect([code, stderr]).toEqual([9, expect.stringContaining(events)]);
+      rmSync(events);
+    }
+    symlinkSync(`${events}.moved`, events);
+    expect((await run(['upload', 'e.ndjson', '--resume'])).code).toBe(0);
+    expect(stored()).toEqual([1, 2, 3]);
   });
 
   it('is missing without a journal, which a warning says', async () => {

@@ -1026,3 +1026,44 @@ it('rejects a line whose columns are no texts', async () => {
   expect((await world.run(['upload', 'r.ndjson'])).code).toBe(3);
   expect(written(service)).toEqual([]);
 });
+
+it.each([
+  [
+    ['--drop', 'a', '--map', 'a.b=B', '--types', 'a.c:integer'],
+    { B: 'x', 'a.c': 1, [String.raw`a\.b`]: '7' },
+  ],
+  [['--only', 'a,a.b,MSG-sms'], { a: 'w', 'a.b': 'x' }],
+  [['--only', 'a,MSG-sms', '--types', 'a.c:integer'], { a: 'w' }],
+  [
+    ['--drop', 'a', '--drop', 'a.b', '--types', String.raw`a\.b:integer`],
+    { [String.raw`a\.b`]: 7, 'a.c': '1' },
+  ],
+])('sends a row of a table from its rejects as from the table: %j', async (flags, sent) => {
+  const { world, service } = await serve();
+  const rows = ['ann,w,x,1,7,true', 'bob,w,x,1,7,maybe'].join('\n');
+  writeFileSync(world.path('u.csv'), `identity,a,a.b,a.c,a\\.b,MSG-sms\n${rows}\n`);
+  expect((await world.run(['upload', 'u.csv', ...flags])).code).toBe(3);
+  const rejects = readFileSync(world.path('u.csv.rejects.ndjson'), 'utf8');
+  writeFileSync(world.path('r.ndjson'), rejects.replaceAll('maybe', 'true'));
+  expect((await world.run(['upload', 'r.ndjson', ...flags])).code).toBe(0);
+  const [ann, bob] = written(service).flat();
+  expect(ann).toEqual({ identity: 'ann', type: 'profile', profileData: { ...sent, 'MSG-sms': true } }); // prettier-ignore
+  expect(bob).toEqual({ ...ann, identity: 'bob' });
+});
+
+it('keeps an unknown outcome in rejects whose identity has the name of one of their members', async () => {
+  const { world, service } = await serve();
+  writeFileSync(world.path('u.csv'), 'code,Points\nann,"{""$incr"":5}"\n');
+  await service.fault({ times: 1, action: 'reset-after' });
+  const flags = ['--identity', 'code', '--types', 'Points:json'];
+  expect((await world.run(['upload', 'u.csv', ...flags])).code).toBe(6);
+  const [rejects, again] = ['u.csv.rejects.ndjson', 'again.ndjson'];
+  const { code } = await world.run(['upload', rejects, ...flags, '--rejects', again]);
+  expect([code, readFileSync(world.path(again), 'utf8')]).toEqual([
+    6,
+    expect.stringContaining('"stage":"unknown"'),
+  ]);
+  const asked = await world.run(['upload', rejects, ...flags, '--retry-unknown']);
+  expect([asked.code, asked.stderr]).toEqual([3, expect.stringContaining('rename the column')]);
+  expect(written(service)).toHaveLength(1);
+});
