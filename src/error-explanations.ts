@@ -314,10 +314,11 @@ export const errorExplanations = {
     next: ['engagectl upload <file> --identity <column>', 'engagectl help formats'],
   },
   'E-FORMAT': {
-    means: 'the input does not have the detected format; nothing was sent',
+    means: 'the input does not have the detected format; nothing from there on was sent',
     causes: [
       'the file extension does not match the content',
       'a spreadsheet file; save it as CSV',
+      'JSON with records of several lines (pretty-printed)',
       'UTF-16 without a byte order mark',
     ],
     next: [

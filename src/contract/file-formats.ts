@@ -18,8 +18,14 @@ export const rejectColumns: readonly string[] = ['engagectl_line', 'engagectl_er
 /** Maximum bytes of an unparsable text in a rejects file. */
 export const rejectTextBytes = 64 * 1024;
 
-/** Whether an unparsable text of a rejects file may be only the start of what was read, cut to whole characters. */
+/** End of a text that was cut to that many bytes. */
+export const cutMark = '… [cut to its first 64 KiB]';
+
+/**
+ * Whether an unparsable text of a rejects file is only the start of what was read, or may be: earlier builds wrote no mark.
+ */
 export function isCutRejectText(text: string): boolean {
+  if (text.includes(cutMark)) return true; // whoever corrects the start, or closes a quote, may leave it
   const left = rejectTextBytes - Buffer.byteLength(text);
   return left >= 0 && left < 4;
 }

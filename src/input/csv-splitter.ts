@@ -5,7 +5,7 @@ import {
   isMarkerAt,
   longestMarker,
   openQuote,
-  standardCell,
+  standardCells,
   type CsvProgram,
   type CsvParseError,
   type CsvDialect,
@@ -98,7 +98,7 @@ export class CsvSplitter implements RecordSplitter {
     const checked = other ? beforeOther(other, closed, whole) : closed;
     const mayEndEarly = last && !checked.unclosed && cut.used === text.length;
     const kept = holdBack && mayEndEarly ? withoutIncomplete(checked, text, holdBack) : checked;
-    return unescapeCells(text, kept, this.markers);
+    return { ...kept, ...standardCells(text.subarray(0, kept.used), kept.cells, this.markers) };
   }
 
   /** Skips a cell of several lines as a whole, because its lines would look like records. */
@@ -253,27 +253,3 @@ const placeOf = (
   const lineStart = Math.max(text.lastIndexOf('\n', where), text.lastIndexOf('\r', where)) + 1;
   return { line: line + lineEnds, column: where - lineStart + 1 };
 };
-
-/**
- * Converts cells to RFC 4180 quoting: if a cell contains an escape or a quotation mark, appends its
- * converted content to the text and points its bounds there.
- */
-function unescapeCells(text: Buffer, cut: SplitRecords, markers: CsvDialect): SplitRecords {
-  if (markers.quote.equals(quotationMarkBytes) && markers.escape.equals(quotationMarkBytes))
-    return cut;
-  const cells = cut.cells?.slice() ?? new Int32Array(0);
-  const behind: Buffer[] = [];
-  let length = cut.used;
-  for (let at = 0; at < cells.length; at += 2) {
-    const end = cells[at + 1]!;
-    if (end >= 0) continue;
-    const content = standardCell(text, { from: cells[at]!, end: ~end }, markers);
-    behind.push(content);
-    cells[at] = length;
-    length += content.length;
-    cells[at + 1] = ~length;
-  }
-  return behind.length === 0 ? cut : { ...cut, cells, behind: Buffer.concat(behind) };
-}
-
-const quotationMarkBytes = Buffer.from('"');

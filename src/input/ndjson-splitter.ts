@@ -23,6 +23,7 @@ export class NdjsonSplitter implements RecordSplitter {
 
   cut(text: Buffer, firstLine: number, last: boolean, holdBack?: HoldBack): SplitRecords {
     let incomplete: string | undefined;
+    let spread: number | undefined;
     let count = 0;
     let line = firstLine;
     let start = 0;
@@ -41,6 +42,10 @@ export class NdjsonSplitter implements RecordSplitter {
       const next = Math.min(end + 1, text.length);
       while (start < end && isSpace(text[start])) start++;
       while (end > start && isSpace(text[end - 1])) end--;
+      if (end < next && isOpening(text, start, end)) {
+        spread = line;
+        break;
+      }
       if (start < end) {
         this.#bounds[2 * count] = start;
         this.#bounds[2 * count + 1] = end;
@@ -58,6 +63,7 @@ export class NdjsonSplitter implements RecordSplitter {
       cells: undefined,
       parseErrors: [],
       incomplete,
+      spread,
     };
   }
 
@@ -78,6 +84,10 @@ function isJson(line: Buffer): boolean {
     return false;
   }
 }
+
+/** Whether a line with a line end only opens a value, as the first one of pretty-printed JSON does. */
+const isOpening = (text: Buffer, start: number, end: number): boolean =>
+  end - start > 0 && end - start <= 3 && /^[[{]\s?[[{]?$/.test(text.toString('latin1', start, end));
 
 function isBlank(text: Buffer, from: number): boolean {
   let at = from;

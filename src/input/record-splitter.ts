@@ -23,6 +23,8 @@ export interface SplitRecords {
   readonly parseErrors: readonly RowParseError[];
   /** Set if reading cannot continue after `used` bytes. */
   readonly unclosed?: UnclosedQuote | undefined;
+  /** Set if a JSON value goes on behind the line after these bytes: the number of that line. */
+  readonly spread?: number | undefined;
   /** Set if the text ends in the middle of a record, which stays in the text: the reason. */
   readonly incomplete?: string | undefined;
 }
@@ -128,7 +130,7 @@ export interface SplitInput {
 /**
  * Splits one input into blocks of at most some hundred KB (one record may have `maxRecordBytes`).
  * An invalid record becomes a parse error of its block; an incomplete one at the end is held back by the last block.
- * Throws what the source throws, and E-CSV-QUOTE at a quote that is never closed.
+ * Throws what the source throws, E-CSV-QUOTE at a quote that is never closed, and E-FORMAT at a JSON value of several lines.
  */
 export async function* splitBlocks(input: SplitInput): AsyncGenerator<RowBlock> {
   const { window, cutter, maxRecordBytes } = input;
@@ -162,6 +164,7 @@ export async function* splitBlocks(input: SplitInput): AsyncGenerator<RowBlock> 
       if (breaks.areDue(units)) await breaks.take();
     }
     if (cut.unclosed) throw unclosedQuote(input.source, cut.unclosed);
+    if (cut.spread !== undefined) throw spreadValue(input.source, cut.spread);
     if (cut.used > 0) continue;
     // A line end of up to two bytes is not part of the record.
     if (text.length > maxRecordBytes + 2) {
@@ -276,6 +279,16 @@ function unclosedQuote(
     fix: `close the quote, or double it if it is part of the text${longer}; if no cell is in quotes, add --quote ''; or use --recover-quotes (not for events and demerges) to reject the line and resume on the next one`,
   });
 }
+
+/** The lines of a value may be values themselves, such as a string of a list, which would become an identity. */
+const spreadValue = (file: string, line: number): EngagectlError =>
+  new EngagectlError('E-FORMAT', `${file}: on line ${line} begins a JSON value of several lines`, {
+    file,
+    line,
+    column: 1,
+    why: 'NDJSON has one record per line, and what is inside of a value must not become a record; nothing from there on was sent',
+    fix: 'write each record on a line of its own (jq -c .); for one JSON array, add --input-format json',
+  });
 
 const noRecords: SplitRecords = {
   used: 0,

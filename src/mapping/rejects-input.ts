@@ -2,10 +2,22 @@ import { EngagectlError } from '../errors.js';
 import { placeholderAdvice } from '../text/cell-cleaning.js';
 import { TextSlice } from '../text/text-slice.js';
 import { jsonToken, JsonParser } from '../text/json-parser.js';
-import { BEYOND, CsvProgram, CsvScanner, dialectError } from '../text/csv-scanner.js';
+import {
+  BEYOND,
+  CsvProgram,
+  CsvScanner,
+  dialectError,
+  standardCells,
+} from '../text/csv-scanner.js';
 import { filterRecords, type RejectReason, type Mapper, type RejectedRow } from './record-block.js';
 import { exportedValues } from './exported-csv.js';
-import { isCutRejectText, namesOfPath, rejectTextBytes } from '../contract/file-formats.js';
+import {
+  cutMark,
+  isCutRejectText,
+  namesOfPath,
+  rejectColumns,
+  rejectTextBytes,
+} from '../contract/file-formats.js';
 import type { RowBlock } from '../input/row-block.js';
 
 const stages = new Set(['parse', 'validate', 'service', 'unknown', 'alreadySent', 'notSent']);
@@ -42,7 +54,16 @@ export function readInputRecord(
     return { stage: json.repeatsKey ? 'validate' : 'parse', error: jsonErrorMessage(json) };
   }
   const stage = rejectsStage(json);
-  return unwrap(json, stage, reading);
+  return stage === undefined ? heldBackObject(json, reading) : unwrap(json, stage, reading);
+}
+
+/** Returns why the row of a CSV rejects file is not sent that another program has converted to JSON. */
+function heldBackObject(json: JsonParser, reading: RejectsReading): RejectReason | undefined {
+  if (json.find('engagectl_error') < 0) return undefined;
+  const header = Array.from({ length: json.count }, (_, at) => json.nameAt(at));
+  const cell = (at: number): string =>
+    json.stringAt(at, stageText)?.toString() ?? json.valueText(at);
+  return heldBackReason(header, cell, reading);
 }
 
 /** Whether `readInputRecord` has read the record of a line of a rejects file; a corrected text has bytes of its own. */
@@ -121,7 +142,7 @@ const cutText = unreadable(
 function correctedText(
   json: JsonParser,
   index: number,
-  { isExport }: RejectsReading,
+  reading: RejectsReading,
 ): string | RejectReason {
   const member = (name: string): unknown => {
     const at = json.find(name);
@@ -140,9 +161,13 @@ function correctedText(
   const line = splitCsvLine(text, dialect, header.length);
   if (typeof line === 'string') return unreadable(line);
   const cells = header.map((_, at) => cellText(line, at));
-  if (cells.every((cell, at) => cell === header[at]))
+  if (header.every((name, at) => name === cells[at] || rejectColumns.includes(name)))
     return unreadable('the row repeats the header: remove it');
-  const values = isExport?.(header) ? exportedValues(line, { header, bounds: line.bounds }, 0) : [];
+  const heldBack = heldBackReason(header, (at) => cells[at]!, reading);
+  if (heldBack) return heldBack;
+  const values = reading.isExport?.(header)
+    ? exportedValues(line, { header, bounds: line.bounds }, 0)
+    : [];
   const named = header.map((name, at) => `${JSON.stringify(name)}:${values[at] ?? JSON.stringify(cells[at])}`); // prettier-ignore
   return `{${named.join(',')}}`;
 }
@@ -266,7 +291,11 @@ function splitCsvLine(
   }
   if (next !== BEYOND && /[^\r\n]/.test(bytes.toString('latin1', next)))
     return 'more than one CSV record: put each on a line of its own';
-  return { bytes, bounds: cells };
+  const bounds = cells.slice(0, 2 * columns);
+  const standard = standardCells(bytes, bounds, markers);
+  return standard
+    ? { bytes: Buffer.concat([bytes, standard.behind]), bounds: standard.cells }
+    : { bytes, bounds };
 }
 
 /** Error of a row of a CSV rejects file that has only its bytes. */
@@ -288,18 +317,35 @@ function cellOf({ cells, bytes }: RowBlock, row: number, column: number): string
 const errorOfLine = /^(?:parse|notSent): /;
 
 /**
+ * Returns why a row of a CSV rejects file is not sent: its outcome is unknown, another run sent it, or its error is in
+ * another column, or a part of it is missing. Undefined for rows of another CSV.
+ */
+function heldBackReason(
+  header: readonly string[],
+  cell: (column: number) => string,
+  { retryUnknown, again = true }: RejectsReading,
+): RejectReason | undefined {
+  const column = header.indexOf('engagectl_error');
+  if (column < 0) return undefined;
+  const error = cell(column);
+  if (error.endsWith(shifted.error) || isShifted(header, cell)) return shifted;
+  if (header.some((_, at) => cell(at).includes(cutMark))) return cutText;
+  if (error.startsWith('unknown: ')) return retryUnknown ? undefined : unknownOutcomeError;
+  return error.startsWith('alreadySent: ') && !again ? alreadySentError : undefined;
+}
+
+/**
  * Whether a row of a CSV rejects file has its error in another column: a spreadsheet filled up a line with too few
  * cells, or it was rejected twice, so that the number of the line may be in the column of the identity.
  */
-function isShifted(rows: RowBlock, row: number): boolean {
-  return rows.cells!.header.some(
+const isShifted = (header: readonly string[], cell: (column: number) => string): boolean =>
+  header.some(
     (name, column) =>
       column > 0 &&
       name !== 'engagectl_error' &&
-      errorOfLine.test(cellOf(rows, row, column)) &&
-      /^\d+$/.test(cellOf(rows, row, column - 1)),
+      errorOfLine.test(cell(column)) &&
+      /^\d+$/.test(cell(column - 1)),
   );
-}
 
 const shifted = unreadable(
   'the row has the error of a line in another column: move each cell to its column and clear the error, or correct and send the original input',
@@ -313,12 +359,11 @@ export function holdBackRejects(
   mapper: Mapper,
   { retryUnknown, again }: { readonly retryUnknown: boolean; readonly again: boolean },
 ): Mapper {
-  const reasonOf = (rows: RowBlock, row: number): RejectReason | undefined => {
-    const error = errorOf(rows, row);
-    if (error.endsWith(shifted.error) || isShifted(rows, row)) return shifted;
-    if (error.startsWith('unknown: ')) return retryUnknown ? undefined : unknownOutcomeError;
-    return error.startsWith('alreadySent: ') && !again ? alreadySentError : undefined;
-  };
+  const reasonOf = (rows: RowBlock, row: number): RejectReason | undefined =>
+    heldBackReason(rows.cells!.header, (column) => cellOf(rows, row, column), {
+      retryUnknown,
+      again,
+    });
   return {
     ...mapper,
     check: (header, source) => {
@@ -458,7 +503,8 @@ export function sourceRecord(
     // line ends in valid JSON are always between tokens, because strings cannot contain them unescaped
     return json.bytes.toString('utf8', json.start, json.end).replace(/[\r\n]+/g, '');
   }
-  return JSON.stringify(rows.bytes.toString('utf8', start, textEnd(rows.bytes, start, end)));
+  const cut = textEnd(rows.bytes, start, end);
+  return JSON.stringify(`${rows.bytes.toString('utf8', start, cut)}${cut < end ? cutMark : ''}`);
 }
 
 /** Returns the end of the text, cut to the maximum length without splitting a character. */

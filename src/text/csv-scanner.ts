@@ -159,6 +159,34 @@ export const isMarkerAt = (text: Buffer, marker: Buffer, at: number): boolean =>
   text[at] === marker[0] &&
   (marker.length === 1 || text.subarray(at, at + marker.length).equals(marker));
 
+/**
+ * Converts the cells of a text to RFC 4180 quoting: the converted content of each that contains an escape or a quotation mark
+ * is `behind` the text, where its bounds are. Undefined if no cell changes.
+ */
+export function standardCells(
+  text: Buffer,
+  bounds: Int32Array | undefined,
+  markers: CsvDialect,
+): { readonly cells: Int32Array; readonly behind: Buffer } | undefined {
+  const isStandard = [markers.quote, markers.escape].every((one) => one.equals(quotationMark));
+  if (isStandard || bounds === undefined) return undefined;
+  const cells = bounds.slice();
+  const behind: Buffer[] = [];
+  let { length } = text;
+  for (let at = 0; at < cells.length; at += 2) {
+    const end = cells[at + 1]!;
+    if (end >= 0) continue;
+    const content = standardCell(text, { from: cells[at]!, end: ~end }, markers);
+    behind.push(content);
+    cells[at] = length;
+    length += content.length;
+    cells[at + 1] = ~length;
+  }
+  return behind.length === 0 ? undefined : { cells, behind: Buffer.concat(behind) };
+}
+
+const quotationMark = Buffer.from('"');
+
 /** Returns a cell's content with the escapes of its dialect removed and quotation marks doubled. */
 export function standardCell(
   text: Buffer,

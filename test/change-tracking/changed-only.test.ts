@@ -16,7 +16,13 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { hasStrace, outcomeOf, start } from '../chaos/bin.js';
 import { passcode } from '../chaos/invariants.js';
 import { accountAt } from '../support/account-environment.js';
-import { accept, answer, startFaultServer, type Script } from '../support/servers/fault-server.js';
+import {
+  accept,
+  answer,
+  startFaultServer,
+  type Script,
+  type Step,
+} from '../support/servers/fault-server.js';
 import { judge } from '../support/servers/record-outcomes.js';
 import { jsonRunner, serve } from '../support/serve.js';
 import { makeWorld, type World } from '../support/test-environment.js';
@@ -224,6 +230,43 @@ describe('upload --changed', () => {
     await run('upload', 'u.ndjson');
     expect((await run('upload', 'both.ndjson', '--changed')).summary.unchanged).toBe(0);
   });
+
+  it('lists nobody as gone who may be in the input by another key', async () => {
+    const { world, run } = await stage();
+    const gone = ['--changed', '--gone', 'gone.txt'];
+    const record = (keys: object) => `${JSON.stringify({ type: 'profile', ...keys, profileData: { City: 'A' } })}\n`; // prettier-ignore
+    writeFileSync(world.path('u.ndjson'), record({ identity: 'ann', objectId: 'd' }) + record({ identity: 'bob' })); // prettier-ignore
+    await run('upload', 'u.ndjson', ...gone);
+    writeFileSync(world.path('u.ndjson'), record({ objectId: 'd' }));
+    const hidden = await run('upload', 'u.ndjson', ...gone);
+    expect(hidden.stderr).toContain(
+      'gone.txt was not written: users of records without an identity',
+    );
+    expect(readFileSync(world.path('gone.txt'), 'utf8')).toBe('');
+    writeFileSync(world.path('u.ndjson'), record({ identity: 'ann', objectId: 'd' }));
+    await run('upload', 'u.ndjson', ...gone);
+    expect(readFileSync(world.path('gone.txt'), 'utf8')).toBe('bob\n');
+  });
+
+  it.each(['retried', 'slow'])(
+    'sends again what a %s request of another run, which began before the first baseline, has overwritten',
+    async (how) => {
+      const other: { run?: () => Promise<unknown> } = {};
+      const late: Step = async (exchange) => {
+        await exchange.read();
+        await other.run?.();
+        return (how === 'retried' ? answer(429) : accept())(exchange);
+      };
+      const { world, run } = await stage((_, index) => (index === 0 ? late : accept()));
+      const changed = async () => (await run('upload', 'new.csv', '--changed')).summary;
+      other.run = changed;
+      writeFileSync(world.path('new.csv'), csv([['ann', 'Oslo']]));
+      writeFileSync(world.path('old.csv'), csv([['ann', 'Rome']]));
+      expect((await run('upload', 'old.csv')).summary.accepted).toBe(1);
+      expect(await changed()).toMatchObject({ accepted: 1, unchanged: 0 });
+      expect(await changed()).toMatchObject({ accepted: 0, unchanged: 1 });
+    },
+  );
 
   it('counts each key of a user who is gone, and lists the identity', async () => {
     const { world, run } = await stage();

@@ -46,12 +46,14 @@ export class BaselineStore {
   readonly #base: string;
   readonly #log: string;
   readonly #names: string;
+  readonly #linked: string;
 
   constructor(folder: string, kind: string) {
     const file = (name: string) => path.join(folder, `${kind}.${name}`);
     this.#base = file('base');
     this.#log = file('log');
     this.#names = file('names');
+    this.#linked = file('linked');
     this.names = new KeyFile(this.#names);
   }
 
@@ -80,9 +82,19 @@ export class BaselineStore {
     } catch (error) {
       if (!(error instanceof CorruptBaseline)) throw error;
       onDamage(error.message);
-      for (const file of [this.#base, this.#log, this.#names]) rmSync(file, { force: true });
+      for (const file of [this.#base, this.#log, this.#names, this.#linked])
+        rmSync(file, { force: true });
       return undefined;
     }
+  }
+
+  /** Whether accepted records had several keys, so that a user may be known by each of them. */
+  get hasLinkedKeys(): boolean {
+    return !isMissing(this.#linked);
+  }
+
+  linkKeys(): void {
+    closeSync(openToAppend(this.#linked));
   }
 
   /** Removes the keys that runs sent which did not update the baseline. Keeps the logs of runs that are still sending. */

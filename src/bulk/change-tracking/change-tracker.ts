@@ -89,6 +89,9 @@ export class Baseline {
   #base: BaselineLookup | undefined;
   readonly #count: number;
   #log: ChangeLog | undefined;
+  readonly #hadLinkedKeys: boolean;
+  #hasLinkedKeys: boolean;
+  #lacksIdentity = false;
 
   /** Requires the lock of the folder. Throws E-FILE-WRITE. */
   constructor(options: BaselineOptions) {
@@ -98,8 +101,17 @@ export class Baseline {
     const base = withDiskErrors(folder, () => this.#files.open(owner, options));
     this.#base = base?.entries;
     this.#count = base?.head.count ?? 0;
+    this.#hadLinkedKeys = this.#hasLinkedKeys = this.#files.hasLinkedKeys;
     this.#secret = base?.head.secret ?? options.secret;
     this.#hashes = new RecordHasher(this.#secret);
+  }
+
+  /**
+   * Whether a user of the baseline may be in the input by another key: earlier records had several keys, and one of the input
+   * has no identity.
+   */
+  get mayHideUsers(): boolean {
+    return this.#hadLinkedKeys && this.#lacksIdentity;
   }
 
   /** Whether earlier runs left a baseline. */
@@ -115,6 +127,7 @@ export class Baseline {
       plan.new += texts.count;
       return isUnchanged;
     }
+    if (this.#hadLinkedKeys) this.#lacksIdentity ||= lacksIdentity(texts);
     const all = compareRecords(this.#base, this.#entriesOf(texts), idempotent);
     for (let index = 0; index < texts.count; index += 1) {
       const match = all[index];
@@ -147,6 +160,8 @@ export class Baseline {
     const names = this.#newNames(texts, { entries, others }, positions);
     withDiskErrors(this.#options.folder, () => {
       const log = this.#openLog();
+      if (others.length > 0 && !this.#hasLinkedKeys) this.#files.linkKeys();
+      this.#hasLinkedKeys ||= others.length > 0;
       this.#files.names.add(names); // first: a key of the log without a name could never be listed as gone
       log.write(entries);
     });
@@ -221,6 +236,13 @@ function hashRecords(
   return { entries: others.length === 0 ? hashes : withOthers(hasher, hashes, others), others };
 }
 
+/** Whether a record of a user has other keys only. */
+function lacksIdentity(texts: RecordTexts): boolean {
+  for (let index = 0; index < texts.count; index += 1)
+    if (keyOfRecord(textAt(texts, index)).space !== 'identity') return true;
+  return false;
+}
+
 /** Returns the keys besides the first one of the records that have several. */
 function otherKeysOf(texts: RecordTexts): OtherKey[] {
   return [...(texts.otherKeys?.keys() ?? [])].flatMap((position) =>
@@ -293,6 +315,8 @@ interface TouchedOptions {
 export class TouchedKeys {
   readonly #options: TouchedOptions;
   readonly #logs = new Map<string, Promise<OpenTouched | undefined>>();
+  /** Streams in which the keys of a batch were marked before its request. */
+  readonly #marked = new WeakMap<Batch, readonly string[]>();
 
   constructor(options: TouchedOptions) {
     this.#options = options;
@@ -305,9 +329,20 @@ export class TouchedKeys {
   /** Resolves when the batch may be sent. Throws E-FILE-WRITE. */
   async intend(batch: Batch): Promise<void> {
     if (batch.holdsEvents) return;
-    const { kind } = this.#options;
     const streams = this.#options.streams();
+    this.#marked.set(batch, streams);
+    await this.#mark(batch, streams);
+  }
+
+  /** Marks the keys in streams that other runs have begun since: the service may have processed this request after theirs. */
+  async answered(batch: Batch): Promise<void> {
+    const marked = this.#marked.get(batch);
+    if (marked) await this.#mark(batch, this.#options.streams().filter((one) => !marked.includes(one))); // prettier-ignore
+  }
+
+  async #mark(batch: Batch, streams: readonly string[]): Promise<void> {
     if (streams.length === 0) return;
+    const { kind } = this.#options;
     const texts = textsOf(batch);
     for (const folder of streams) {
       await withAsyncDiskErrors(folder, async () => {
@@ -406,10 +441,17 @@ export class ChangeTracker {
     return isUnchanged;
   }
 
+  /** See Baseline. */
+  get mayHideUsers(): boolean {
+    return this.#opened?.mayHideUsers === true;
+  }
+
   /** Resolves when the batch may be sent. */
   async intend(batch: Batch): Promise<void> {
     if (!this.#isRehearsal && !batch.holdsEvents) await this.#baseline.intend(textsOf(batch));
   }
+
+  async answered(): Promise<void> {}
 
   /** Adds accepted records (default: all) to the baseline. Throws E-FILE-WRITE. */
   accepted(batch: Batch, positions?: readonly number[]): void {

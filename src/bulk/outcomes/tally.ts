@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { rejectTextBytes } from '../../contract/file-formats.js';
+import { cutMark, rejectTextBytes } from '../../contract/file-formats.js';
 import {
   assertBalanced,
   zeroCounts,
@@ -205,8 +205,10 @@ function cellsOf({ cells }: RowBlock): Partial<Reject> {
 /** Returns UTF-8 as text, ignoring a character cut off at the end, and other bytes as base64. */
 function rawText(raw: Buffer): Pick<Reject, 'record' | 'recordBase64'> {
   const text = raw.subarray(0, rejectTextBytes);
-  const lengths = raw.length < rejectTextBytes ? [0] : [0, 1, 2, 3];
-  const cut = lengths.find((cut) => isUtf8(text.subarray(0, text.length - cut)));
-  if (cut === undefined) return { recordBase64: text.toString('base64') };
-  return { record: JSON.stringify(text.toString('utf8', 0, text.length - cut)) };
+  const isCut = raw.length >= rejectTextBytes;
+  const lengths = isCut ? [0, 1, 2, 3] : [0];
+  const left = lengths.find((length) => isUtf8(text.subarray(0, text.length - length)));
+  if (left === undefined) return { recordBase64: text.toString('base64') };
+  const start = text.toString('utf8', 0, text.length - left);
+  return { record: JSON.stringify(`${start}${isCut ? cutMark : ''}`) };
 }

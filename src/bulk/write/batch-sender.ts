@@ -67,10 +67,11 @@ export class BatchSender {
     const body = batch.body();
     const ticket = await limiter.acquire();
     try {
-      if (!this.#stop.error && !state.intended) {
+      const isFirst = !state.intended;
+      if (!this.#stop.error) {
         state.intended = true;
         await this.#stop.guard(async () => {
-          state.taken = await writeIntents(batch, this.#job);
+          if (isFirst) state.taken = await writeIntents(batch, this.#job);
           await this.#job.changes?.intend(batch);
         });
       }
@@ -80,6 +81,7 @@ export class BatchSender {
       const attempt = await send?.(body, this.#stop.abortSignal, request);
       if (attempt === undefined) return undefined;
       if (attempt.ok || attempt.failure.sent) this.traffic.bytesSent += body.length;
+      await this.#stop.guard(async () => this.#job.changes?.answered(batch));
       if (attempt.ok) this.#job.waits.answered();
       if (attempt.ok)
         return { ok: true, answer: this.#recordOutcomes(batch, attempt.answer, state) };

@@ -73,7 +73,10 @@ export interface WriteJob {
 }
 
 /** The part of change tracking that the pipeline uses. */
-export type ChangeFilter = Pick<ChangeTracker | TouchedKeys, 'unchanged' | 'intend' | 'accepted'>;
+export type ChangeFilter = Pick<
+  ChangeTracker | TouchedKeys,
+  'unchanged' | 'intend' | 'answered' | 'accepted'
+>;
 
 export interface NamedColumns {
   /** Looks at rows before they are mapped to be sent. Returns whether each column has occurred. */

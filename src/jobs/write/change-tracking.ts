@@ -277,12 +277,14 @@ async function inPlace<T>(file: string, { words }: JobContext, work: () => Promi
 /** Returns why users of the input may count as missing; undefined if every record was compared. */
 function uncomparedReason(
   { hasRejectLines, hasInvalid, isRest, isShort }: ComparedInput,
-  { isUsed }: ChangeTracker,
+  { isUsed, mayHideUsers }: ChangeTracker,
 ): string | undefined {
   if (hasRejectLines) return 'the input is a rejects file, so most users are missing from it';
   if (isRest) return 'an earlier attempt read the beginning of the pipe; the next run lists them';
   if (isShort) return 'the input has too few records, so users may be missing from it';
   if (hasInvalid) return 'users of records that could not be read or validated would be listed';
+  if (mayHideUsers)
+    return 'users of records without an identity may be known by one, and would be listed by it: give every record all of its keys';
   return isUsed
     ? undefined
     : 'the input has no record to compare, so all users would count as missing';

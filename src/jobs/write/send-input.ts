@@ -345,6 +345,7 @@ const touching = (memory: ChangeTracker, touched: TouchedKeys): ChangeFilter => 
     await touched.intend(batch);
     await memory.intend(batch);
   },
+  answered: async (batch) => touched.answered(batch),
 });
 
 /** Builds the job for the write pipeline. A check has no client and sends nothing. */

@@ -671,10 +671,37 @@ describe('a record of which the rejects file has only the start', () => {
     writeFileSync(world.path('users.csv'), `note,identity\n${row('u1234')}`);
     const first = await world.run(['demerge', 'users.csv', '--yes', '--rejects', 'bad.ndjson']);
     const text = readFileSync(world.path('bad.ndjson'), 'utf8');
-    writeFileSync(world.path('bad.ndjson'), text.replace(',u1"', ',u1234"'));
+    writeFileSync(world.path('bad.ndjson'), text.replace(/,u1… .*?\]"/, ',u1234"'));
     expect((await world.run(printed(first.stderr))).code).toBe(0);
     expect(service.requests().map(({ body }) => body)).toEqual([{ identities: ['u1234'] }]);
   });
+});
+
+it.each([
+  [
+    'a quote that is added',
+    (text: string) => text.replace('Oslo, Norway', String.raw`\"Oslo, Norway\"`),
+  ],
+  ['a text that is removed', (text: string) => text.replace(', Norway', '')],
+])('is rejected again after %s, which changes its length', async (_, corrected) => {
+  const { service, world } = await serve();
+  const rows = `Oslo, Norway,${'n'.repeat(65_536 - 'Oslo, Norway,,u1'.length)},u1234\n`;
+  writeFileSync(world.path('users.csv'), `City,note,identity\n${rows}`);
+  for (const rejects of ['bad.ndjson', 'bad.csv']) {
+    await world.run(['demerge', 'users.csv', '--yes', '--rejects', rejects]);
+    const text = readFileSync(world.path(rejects), 'utf8');
+    // in CSV, the line is one cell in quotes
+    const line = rejects.endsWith('.csv')
+      ? text.replace(/^"(Oslo.*\])"/m, '$1').replace(/,,(?=\d)/, ',')
+      : text;
+    writeFileSync(
+      world.path(rejects),
+      corrected(line).replaceAll(rejects.endsWith('.csv') ? String.raw`\"` : /$^/g, '"'),
+    );
+    const again = await world.run(['demerge', rejects, '--yes']);
+    expect([again.code, again.stderr]).toEqual([3, expect.stringContaining('cut to its first')]);
+  }
+  expect(service.requests()).toEqual([]);
 });
 
 it('demerges no identity that was held back because its line is incomplete', async () => {
@@ -1066,4 +1093,63 @@ it('keeps an unknown outcome in rejects whose identity has the name of one of th
   const asked = await world.run(['upload', rejects, ...flags, '--retry-unknown']);
   expect([asked.code, asked.stderr]).toEqual([3, expect.stringContaining('rename the column')]);
   expect(written(service)).toHaveLength(1);
+});
+
+it.each([
+  [['--escape', '\\'], String.raw`"CORP\\ann","say \"hi\" now"`, ',x'],
+  [['--quote', "'"], `'O''Brien',{"a":1}`, ',x'],
+  [['--quote', "'", '--escape', '\\'], String.raw`'O\'Brien',{"a":1}`, ',x'],
+  [['--quote', ''], '"ann" "x",5" disk; 3" tape', ',x'],
+  [['--quote', '', '--delimiter', '|'], 'ann|"', '|x'],
+  [[], 'ann,"say ""hi"" now"', ',x'],
+])('reads a corrected line as a line of its input: %j', async (dialect, row, excess) => {
+  const { world, service } = await serve();
+  const header = row.includes('|') ? 'identity|Text' : 'identity,Text';
+  writeFileSync(world.path('ok.csv'), `${header}\n${row}\n`);
+  expect((await world.run(['upload', 'ok.csv', ...dialect])).code).toBe(0);
+  writeFileSync(world.path('u.csv'), `${header}\n${row}${excess}\n`);
+  expect((await world.run(['upload', 'u.csv', ...dialect])).code).toBe(3);
+  const rejects = readFileSync(world.path('u.csv.rejects.ndjson'), 'utf8');
+  writeFileSync(world.path('r.ndjson'), rejects.replace(`${excess}","columns"`, '","columns"'));
+  expect((await world.run(['upload', 'r.ndjson'])).code).toBe(0);
+  const [direct, corrected] = written(service);
+  expect(corrected).toEqual(direct);
+});
+
+it('asks about a row of CSV rejects of unknown outcome that an edit broke and another one repaired', async () => {
+  const { world, service } = await serve();
+  const record = '{""$incr"":5}';
+  writeFileSync(world.path('u.csv'), `identity,City,Points\nann,Oslo,"${record}"\n`);
+  await service.fault({ times: 1, action: 'reset-after' });
+  const types = ['--types', 'Points:json'];
+  expect((await world.run(['upload', 'u.csv', ...types, '--rejects', 'r.csv'])).code).toBe(6);
+  const csv = readFileSync(world.path('r.csv'), 'utf8');
+  writeFileSync(world.path('r.csv'), csv.replace('Oslo', 'Oslo, Norway'));
+  expect((await world.run(['upload', 'r.csv', ...types])).code).toBe(3);
+  const rejects = readFileSync(world.path('r.csv.rejects.ndjson'), 'utf8');
+  writeFileSync(world.path('r.ndjson'), rejects.replace(', Norway', ''));
+  expect((await world.run(['upload', 'r.ndjson', ...types])).code).toBe(6);
+  expect(written(service)).toHaveLength(1);
+  expect((await world.run(['upload', 'r.ndjson', ...types, '--retry-unknown'])).code).toBe(0);
+  expect(written(service)).toHaveLength(2);
+});
+
+it('asks about a row of CSV rejects of unknown outcome that another program made JSON of', async () => {
+  const { world, service } = await serve();
+  const row = { identity: 'ann', Points: { $incr: 5 }, engagectl_line: '2' };
+  const lines = ['unknown: other side closed', 'service: 515'].map((engagectl_error) => JSON.stringify({ ...row, engagectl_error })); // prettier-ignore
+  writeFileSync(world.path('r.ndjson'), lines.join('\n'));
+  expect((await world.run(['upload', 'r.ndjson'])).code).toBe(6);
+  expect(written(service)).toHaveLength(1);
+  expect((await world.run(['upload', 'r.ndjson', '--retry-unknown', '--again'])).code).toBe(0);
+});
+
+it('makes no user of a header row, in whatever rejects file it is', async () => {
+  const { world, service } = await serve();
+  writeFileSync(world.path('u.csv'), 'identity,City\nann,Oslo\nidentity,City\n');
+  expect((await world.run(['upload', 'u.csv', '--rejects', 'r.csv'])).code).toBe(3);
+  expect((await world.run(['upload', 'r.csv'])).code).toBe(3);
+  const { code, stderr } = await world.run(['upload', 'r.csv.rejects.ndjson']);
+  expect([code, stderr]).toEqual([3, expect.stringContaining('repeats the header')]);
+  expect(written(service).flat()).toMatchObject([{ identity: 'ann' }]);
 });

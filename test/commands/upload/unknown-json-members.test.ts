@@ -289,3 +289,17 @@ it.each(['constructor', '__proto__', 'toString'])(
     expect(await world.run(['verify', 'r.ndjson', '--all'])).toMatchObject({ code: 0 });
   },
 );
+
+it.each([
+  ['objects', { identity: 'eve', Tags: ['x', 'victim'] }],
+  ['an array', [{ identity: 'eve', Tags: ['victim'] }]],
+  ['objects behind others', { identity: 'eve', Tags: ['victim'] }, '{"identity":"ann"}\n'],
+])('makes no record of the inside of pretty-printed JSON: %s', async (_, value, before = '') => {
+  const { world, service } = await serve();
+  writeFileSync(world.path('x.ndjson'), `${before}${JSON.stringify(value, null, 2)}\n`);
+  for (const argv of [['demerge', '--yes'], ['upload']]) {
+    const { code, stderr } = await world.run([...argv, 'x.ndjson']);
+    expect([code, stderr]).toEqual([8, expect.stringContaining('E-FORMAT')]);
+  }
+  expect(JSON.stringify(written(service))).not.toMatch(/victim|eve/);
+});
