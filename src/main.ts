@@ -20,7 +20,10 @@ export async function main(argv: readonly string[], outside: Runtime): Promise<E
       const { runProgram } = await import('./program.js');
       const forMore = /^(?:--version|-V) --json$/.test(argv.join(' ')); // there is a command for that
       const instead = await runProgram(forMore ? ['version', '--json'] : argv, runtime);
-      if (instead) return await main(instead.argv, instead.runtime);
+      if (instead) {
+        const { inDirectory } = await import('./runtime.js');
+        return await main(instead.argv, inDirectory(runtime, instead.cwd));
+      }
     }
     return end(exitCodes.ok);
   } catch (thrown) {

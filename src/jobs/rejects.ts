@@ -140,15 +140,16 @@ interface ShardRejects {
  * Merges rejects files into one, in input order: by source in the order of `sources`, then by line. Writes CSV if
  * `target` ends in `.csv`, and renames an existing file to a name that is free. Returns the number of lines; for 0, no
  * file is created. Throws E-FILE-READ, also for a file with another number of lines; E-FILE-WRITE, also for a link of
- * another user than `uid`; and E-USAGE for a CSV whose rows have different columns.
+ * another user than `uid`; and E-USAGE for a CSV whose rows have different columns, and for one of the `sources`, relative to `cwd`.
  */
 export async function mergeRejects(
   files: readonly ShardRejects[],
   sources: readonly string[],
   target: string,
-  { uid }: Pick<JobContext['runtime'], 'uid'>,
+  { uid, cwd }: Pick<JobContext['runtime'], 'uid' | 'cwd'>,
 ): Promise<number> {
   const place = { name: target, what: 'the rejects file', option: '--output <file>' };
+  refuseInputAsOutput(target, sources, { ...place, cwd });
   checkWritablePath(target, place, { uid });
   const places = await placesIn(files, sources);
   const count = places.files.length;

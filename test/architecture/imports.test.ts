@@ -15,7 +15,7 @@ import { notYet } from './known-violations.js';
 const mayImport: Readonly<Record<string, string>> = {
   // the entries
   process: 'main, runtime, errors, import() ui',
-  main: 'import() redact, import() program, import() ui, errors, version, wording, type runtime',
+  main: 'import() redact, import() program, import() ui, import() runtime, errors, version, wording, type runtime',
   program: 'commands, help, wording, version, type runtime, commander',
   index: 'jobs, main, runtime, errors, config',
   testing: 'service, contract, runtime',

@@ -37,17 +37,17 @@ it.each([
   [
     'long text that was cut within a character',
     Buffer.from(`${'x'.repeat(65_535)}ü and more`),
-    { record: JSON.stringify('x'.repeat(65_535)) },
+    { record: JSON.stringify(`${'x'.repeat(65_535)}… [cut to its first 64 KiB]`) },
   ],
   [
     'long text that was cut two bytes into a character',
     Buffer.from(`${'x'.repeat(65_534)}😀`),
-    { record: JSON.stringify('x'.repeat(65_534)) },
+    { record: JSON.stringify(`${'x'.repeat(65_534)}… [cut to its first 64 KiB]`) },
   ],
   [
     'long text that was cut three bytes into a character',
     Buffer.from(`${'x'.repeat(65_533)}😀`),
-    { record: JSON.stringify('x'.repeat(65_533)) },
+    { record: JSON.stringify(`${'x'.repeat(65_533)}… [cut to its first 64 KiB]`) },
   ],
 ])('lists an unparsable record unchanged: %s', (_what, raw, expected) => {
   const { tally, listed } = stage();

@@ -9,7 +9,6 @@ import { parseNestedCommand, type NestedFlags } from './nested-command.js';
 import { existsSync } from 'node:fs';
 import { dayRanges, parseDateRange, expandDate, type Today } from '../../jobs/date-range.js';
 import { planEvents } from '../../jobs/export/export-events.js';
-import { refuseInputAsOutput } from '../../files/path-checks.js';
 import { isStdout, outputOptions, checkOutputFormat } from '../../jobs/output-options.js';
 import { timeZone } from '../../time-zone.js';
 import { cliAdvice } from '../shared/job-context.js';
@@ -160,9 +159,7 @@ async function oneRejectsFile(
   const named = within.flags.rejects ?? rejectsFileOf(within.files[0] ?? run.command);
   const target = flags.output ?? path.resolve(run.cwd, named);
   const file = path.resolve(runtime.cwd, target);
-  const place = { name: target, what: 'the rejects file', option: '--output <file>' };
-  refuseInputAsOutput(file, within.files, { ...place, cwd: run.cwd });
-  const count = await mergeRejects(files, within.files, file, runtime);
+  const count = await mergeRejects(files, within.files, file, { ...runtime, cwd: run.cwd });
   return count === 0 ? null : target;
 }
 

@@ -20,7 +20,7 @@ import { cliAdvice } from '../shared/job-context.js';
 import { runsFolder } from '../../config/directories.js';
 import { readLedger, type LedgerEntry } from '../../jobs/run/sent-files-ledger.js';
 import type { Option } from 'commander';
-import { inDirectory, type Runtime } from '../../runtime.js';
+import type { Runtime } from '../../runtime.js';
 import type { GlobalOptions } from '../shared/global-options.js';
 import { age } from '../flags/value-parsers.js';
 import { CommandRedirect, type Invocation, type CommandSpec } from '../shared/command-spec.js';
@@ -225,7 +225,7 @@ async function resumeRun({ operands, runtime, command, settings }: Invocation): 
   const meant = header.command.startsWith('export-') ? [] : ['--run', header.run];
   const end = kept.indexOf('--');
   kept.splice(end < 0 ? kept.length : end, 0, '--resume', ...meant, ...typed);
-  throw new CommandRedirect(kept, inDirectory(runtime, header.cwd));
+  throw new CommandRedirect(kept, header.cwd);
 }
 
 /**

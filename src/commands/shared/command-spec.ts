@@ -174,14 +174,14 @@ function withoutInput(runtime: Runtime): Runtime {
   ) as Runtime;
 }
 
-/** Thrown by a command that stands for another command line, which is then run as if it had been typed. */
+/** Thrown by a command that stands for another command line, which is then run as if it had been typed in `cwd`. */
 export class CommandRedirect extends Error {
   readonly argv: readonly string[];
-  readonly runtime: Runtime;
+  readonly cwd: string;
 
-  constructor(argv: readonly string[], runtime: Runtime) {
+  constructor(argv: readonly string[], cwd: string) {
     super(argv.join(' '));
     this.argv = argv;
-    this.runtime = runtime;
+    this.cwd = cwd;
   }
 }
