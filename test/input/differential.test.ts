@@ -57,7 +57,7 @@ it(
       const text = wildNdjson(random);
       const { encoding, sizes } = arrival(random);
       if (isLikeUtf32(text, encoding)) continue;
-      const { rows, parseErrors } = await readText(chunked(encode(text, encoding), sizes), {
+      const { rows, parseErrors, error } = await readText(chunked(encode(text, encoding), sizes), {
         inputFormat: 'ndjson',
         encoding: 'utf-8',
       });
@@ -66,13 +66,15 @@ it(
         // a repeated key is good JSON, and refused for another reason
         return { line, text, valid: json.read(bytes, 0, bytes.length) || json.repeatsKey };
       });
-      const expected = linesOf(text);
-      if (JSON.stringify(found) !== JSON.stringify(expected) || parseErrors.length > 0) {
-        expect({ found, parseErrors }, said(seed, text)).toEqual({
-          found: expected,
-          parseErrors: [],
-        });
-      }
+      const lines = linesOf(text);
+      // A line that only opens a value is the first one of pretty-printed JSON, whose other lines are no records.
+      const opening = lines.findIndex(({ line, text: own }) => /^[[{][ \t\r]?[[{]?$/.test(own) && line <= text.split('\n').length - 1); // prettier-ignore
+      const expected = opening < 0 ? lines : lines.slice(0, opening);
+      const isStopped = (error as EngagectlError | undefined)?.id === 'E-FORMAT';
+      const result = { found, parseErrors, isStopped };
+      const wanted = { found: expected, parseErrors: [], isStopped: opening >= 0 };
+      if (JSON.stringify(result) !== JSON.stringify(wanted))
+        expect(result, said(seed, text)).toEqual(wanted);
     }
   },
 );
