@@ -18,8 +18,10 @@ export const rejectColumns: readonly string[] = ['engagectl_line', 'engagectl_er
 /** Maximum bytes of an unparsable text in a rejects file. */
 export const rejectTextBytes = 64 * 1024;
 
-/** End of a text that was cut to that many bytes. */
-export const cutMark = '… [cut to its first 64 KiB]';
+/** End of a text that was cut, so that it has that many bytes. */
+export const cutMark = '… [cut to 64 KiB]';
+/** Bytes before the mark. */
+export const cutTextBytes = rejectTextBytes - Buffer.byteLength(cutMark);
 
 /**
  * Whether an unparsable text of a rejects file is only the start of what was read, or may be: earlier builds wrote no mark.

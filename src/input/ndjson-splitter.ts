@@ -87,7 +87,9 @@ function isJson(line: Buffer): boolean {
 
 /** Whether a line with a line end only opens a value, as the first one of pretty-printed JSON does. */
 const isOpening = (text: Buffer, start: number, end: number): boolean =>
-  end - start > 0 && end - start <= 3 && /^[[{][ \t\r]?[[{]?$/.test(text.toString('latin1', start, end));
+  end - start > 0 &&
+  end - start <= 3 &&
+  /^[[{][ \t\r]?[[{]?$/.test(text.toString('latin1', start, end));
 
 function isBlank(text: Buffer, from: number): boolean {
   let at = from;

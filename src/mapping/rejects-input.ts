@@ -13,6 +13,7 @@ import { filterRecords, type RejectReason, type Mapper, type RejectedRow } from 
 import { exportedValues } from './exported-csv.js';
 import {
   cutMark,
+  cutTextBytes,
   isCutRejectText,
   namesOfPath,
   rejectColumns,
@@ -135,7 +136,7 @@ const undecodable = unreadable(
 
 /** Reason for not sending a text of which a rejects file has only the start: an identity at its end may be cut. */
 const cutText = unreadable(
-  'it is cut to its first 64 KiB: put the whole record here, or correct and send the original input',
+  'it is cut to 64 KiB: put the whole record here, or correct and send the original input',
 );
 
 /** Returns the JSON of a corrected text that was a parse error: a CSV line, or JSON. */
@@ -510,7 +511,7 @@ export function sourceRecord(
 /** Returns the end of the text, cut to the maximum length without splitting a character. */
 function textEnd(bytes: Buffer, start: number, end: number): number {
   if (end - start <= rejectTextBytes) return end;
-  let cut = start + rejectTextBytes;
+  let cut = start + cutTextBytes;
   while ((bytes[cut]! & 0xc0) === 0x80) cut--;
   return cut;
 }

@@ -27,6 +27,9 @@ it('starts a resumed run with the committed counts, which balance', () => {
   tally.assertBalanced();
 });
 
+/** Bytes of a text before the mark that it was cut. */
+const room = 65_536 - Buffer.byteLength('… [cut to 64 KiB]');
+
 const failureOf = (raw: Buffer): RowParseError => ({ at: 0, line: 7, error: 'not UTF-8', raw });
 
 it.each([
@@ -36,18 +39,18 @@ it.each([
   ['a byte before text', Buffer.of(0xff, 0x41, 0x42), { recordBase64: '/0FC' }],
   [
     'long text that was cut within a character',
-    Buffer.from(`${'x'.repeat(65_535)}ü and more`),
-    { record: JSON.stringify(`${'x'.repeat(65_535)}… [cut to its first 64 KiB]`) },
+    Buffer.from(`${'x'.repeat(room - 1)}ü${'y'.repeat(100)}`),
+    { record: JSON.stringify(`${'x'.repeat(room - 1)}… [cut to 64 KiB]`) },
   ],
   [
     'long text that was cut two bytes into a character',
-    Buffer.from(`${'x'.repeat(65_534)}😀`),
-    { record: JSON.stringify(`${'x'.repeat(65_534)}… [cut to its first 64 KiB]`) },
+    Buffer.from(`${'x'.repeat(room - 2)}😀${'y'.repeat(100)}`),
+    { record: JSON.stringify(`${'x'.repeat(room - 2)}… [cut to 64 KiB]`) },
   ],
   [
     'long text that was cut three bytes into a character',
-    Buffer.from(`${'x'.repeat(65_533)}😀`),
-    { record: JSON.stringify(`${'x'.repeat(65_533)}… [cut to its first 64 KiB]`) },
+    Buffer.from(`${'x'.repeat(room - 3)}😀${'y'.repeat(100)}`),
+    { record: JSON.stringify(`${'x'.repeat(room - 3)}… [cut to 64 KiB]`) },
   ],
 ])('lists an unparsable record unchanged: %s', (_what, raw, expected) => {
   const { tally, listed } = stage();

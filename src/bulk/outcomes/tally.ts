@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { cutMark, rejectTextBytes } from '../../contract/file-formats.js';
+import { cutMark, cutTextBytes, rejectTextBytes } from '../../contract/file-formats.js';
 import {
   assertBalanced,
   zeroCounts,
@@ -204,8 +204,8 @@ function cellsOf({ cells }: RowBlock): Partial<Reject> {
 
 /** Returns UTF-8 as text, ignoring a character cut off at the end, and other bytes as base64. */
 function rawText(raw: Buffer): Pick<Reject, 'record' | 'recordBase64'> {
-  const text = raw.subarray(0, rejectTextBytes);
   const isCut = raw.length >= rejectTextBytes;
+  const text = isCut ? raw.subarray(0, cutTextBytes) : raw;
   const lengths = isCut ? [0, 1, 2, 3] : [0];
   const left = lengths.find((length) => isUtf8(text.subarray(0, text.length - length)));
   if (left === undefined) return { recordBase64: text.toString('base64') };
