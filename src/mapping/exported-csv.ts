@@ -71,6 +71,10 @@ export function unsentColumns(header: readonly string[], options: UploadMapping)
   );
 }
 
+/** Warning about rows of an export that another program has saved with every cell in quotes. */
+export const guessedTypes =
+  'rows have every cell in quotes, which show no types there: text that looks like a number, a boolean, [] or {} is sent as such; let the program quote text only, or use an NDJSON export';
+
 /** Columns that are strings, whatever they look like. */
 const textColumns =
   /^(?:identity|email|name|phone|event_name|profile\.(?:identity|objectId)|profileData\.(?:Name|Email|Phone))$/;
@@ -98,8 +102,12 @@ export class ExportedRecords {
   /** Columns of flags. */
   readonly #flags = new Set<number>();
 
-  constructor(columns: readonly string[]) {
+  readonly #onGuess: (() => void) | undefined;
+
+  /** `onGuess` is called for rows that show no types; see `exportedValues`. */
+  constructor(columns: readonly string[], onGuess?: () => void) {
     this.#names = columns;
+    this.#onGuess = onGuess;
     for (const [index, name] of columns.entries()) {
       if (flagColumn.test(name)) this.#flags.add(index);
       let place = this.#root;
@@ -117,7 +125,8 @@ export class ExportedRecords {
 
   /** Returns the record of a row of the CSV. */
   ofCells(rows: RowBlock, cells: Cells, row: number): string {
-    const values = exportedValues(rows, { header: this.#names, bounds: cells.bounds }, row);
+    const header = this.#names;
+    const values = exportedValues(rows, { header, bounds: cells.bounds }, row, this.#onGuess);
     return this.of((index) => values[index]);
   }
 
@@ -218,22 +227,29 @@ const quote = 0x22;
 /**
  * Returns the JSON texts of a row by column; undefined: an empty cell. An export quotes text that looks like another
  * value, so quotes around such a cell show text. They show nothing in a row of a program that quotes every cell, and
- * around lists with commas or quotes: there, text becomes the value that it looks like.
+ * around lists with commas or quotes: there, text becomes the value that it looks like. `onGuess` is called for such a row.
  */
 export function exportedValues(
   { bytes }: Pick<RowBlock, 'bytes'>,
   { header, bounds }: Pick<Cells, 'header' | 'bounds'>,
   row: number,
+  onGuess?: () => void,
 ): readonly (string | undefined)[] {
   const first = 2 * row * header.length;
   const startOf = (column: number): number => bounds[first + 2 * column]!;
   const textAt = (column: number): string =>
     slice.ofCell(bytes, startOf(column), bounds[first + 2 * column + 1]!).toString();
   const isQuoted = (column: number): boolean => bytes[startOf(column) - 1] === quote;
-  const quotesAll = header.some(
-    (name, column) =>
-      !typedColumns.test(name) && isQuoted(column) && plainText.test(textAt(column)),
+  // It may quote all text, and only that: then, numbers and booleans have no quotes.
+  const quotesText = header.some(
+    (name, column) => typedColumns.test(name) && !isQuoted(column) && scalar.test(textAt(column)),
   );
+  const quotesAll =
+    !quotesText &&
+    header.some(
+      (name, column) =>
+        !typedColumns.test(name) && isQuoted(column) && plainText.test(textAt(column)),
+    );
   const list = header.indexOf('all_identities');
   const isListed = (identity: string): boolean =>
     list >= 0 && identitiesIn(textAt(list)).includes(identity);
@@ -243,6 +259,7 @@ export function exportedValues(
     const isMarked = isQuoted(column) && !quotesAll && !/[",\r\n]/.test(text);
     const isText = isMarked || textColumns.test(name);
     // Line ends are between tokens there; in a rejects file they would begin lines that somebody else wrote.
+    if (!isText && quotesAll && isQuoted(column) && scalar.test(text)) onGuess?.();
     if (!isText && (scalar.test(text) || (text.startsWith('[') && isJson(text))))
       return text.replaceAll(/[\r\n]+/g, '');
     const plain = withoutApostrophe(text);

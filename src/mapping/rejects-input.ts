@@ -314,9 +314,6 @@ function cellOf({ cells, bytes }: RowBlock, row: number, column: number): string
   return text.ofCell(bytes, bounds[at]!, bounds[at + 1]!).toString();
 }
 
-/** Error of a line of a CSV rejects file that was written as it was read. */
-const errorOfLine = /^(?:parse|notSent): /;
-
 /**
  * Returns why a row of a CSV rejects file is not sent: its outcome is unknown, another run sent it, or its error is in
  * another column, or a part of it is missing. Undefined for rows of another CSV.
@@ -331,22 +328,30 @@ function heldBackReason(
   const error = cell(column);
   if (error.endsWith(shifted.error) || isShifted(header, cell)) return shifted;
   if (header.some((_, at) => cell(at).includes(cutMark))) return cutText;
-  if (error.startsWith('unknown: ')) return retryUnknown ? undefined : unknownOutcomeError;
-  return error.startsWith('alreadySent: ') && !again ? alreadySentError : undefined;
+  if (/^unknown: /i.test(error)) return retryUnknown ? undefined : unknownOutcomeError;
+  return /^alreadySent: /i.test(error) && !again ? alreadySentError : undefined;
 }
 
+/** Error of a line of a CSV rejects file that was written as it was read. */
+const errorOfLine = /^(?:parse|notSent): /;
+
 /**
- * Whether a row of a CSV rejects file has its error in another column: a spreadsheet filled up a line with too few
- * cells, or it was rejected twice, so that the number of the line may be in the column of the identity.
+ * Whether the cells of a row of a CSV rejects file are not in their columns: a spreadsheet or a program filled up a line with
+ * too few cells, or dropped the last ones of a line with too many, or it was rejected twice. Then the number of the line may be
+ * in the column of the identity.
  */
-const isShifted = (header: readonly string[], cell: (column: number) => string): boolean =>
-  header.some(
+function isShifted(header: readonly string[], cell: (column: number) => string): boolean {
+  const error = cell(header.indexOf('engagectl_error'));
+  const line = header.indexOf('engagectl_line');
+  if (line < 0 ? error === '' : /[^\d.,\s]/.test(cell(line))) return true;
+  if (/^\d+$/.test(error)) return true;
+  return header.some(
     (name, column) =>
-      column > 0 &&
-      name !== 'engagectl_error' &&
+      !rejectColumns.includes(name) &&
       errorOfLine.test(cell(column)) &&
-      /^\d+$/.test(cell(column - 1)),
+      (error === '' || (column > 0 && /^\d+$/.test(cell(column - 1)))),
   );
+}
 
 const shifted = unreadable(
   'the row has the error of a line in another column: move each cell to its column and clear the error, or correct and send the original input',

@@ -26,6 +26,7 @@ import {
   exportAsTable,
   exportedKind,
   ExportedRecords,
+  guessedTypes,
   isEventRow,
   isMappedByUser,
   unsentColumns,
@@ -173,6 +174,8 @@ class UploadJson {
   readonly #isExport: (header: readonly string[]) => boolean;
   readonly #reading: RejectsReading;
   readonly #lost: ProfileLosses = new Map();
+  /** Whether rows of an export show no types. */
+  #isGuessed = false;
   /** Whether options name columns or events, so that a foreign `type` is a column. */
   readonly #isMapped: boolean;
   /** Why records that are sent unchanged are rejected, if they are. */
@@ -197,7 +200,7 @@ class UploadJson {
   }
 
   losses(): readonly string[] {
-    return [...this.#lost.values()];
+    return [...this.#lost.values(), ...(this.#isGuessed ? [guessedTypes] : [])];
   }
 
   build(rows: RowBlock, picked: Int32Array | undefined): RecordBlock {
@@ -230,7 +233,7 @@ class UploadJson {
   #readExported(rows: RowBlock, cells: Cells, row: number): void {
     if (cells.header !== this.#header) {
       this.#header = cells.header;
-      this.#exported = new ExportedRecords(cells.header);
+      this.#exported = new ExportedRecords(cells.header, () => (this.#isGuessed = true));
     }
     this.#read(this.#exported.ofCells(rows, cells, row));
   }

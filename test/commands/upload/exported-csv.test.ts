@@ -451,3 +451,31 @@ it.each<[string, string]>([
     ]);
   },
 );
+
+it.each([
+  [
+    'text only',
+    '"u1","12345","1.50","true","[]",5',
+    { Zip: '12345', Pin: '1.50', Opt: 'true', L: '[]', Age: 5 },
+    false,
+  ],
+  [
+    'every cell',
+    '"u1","12345","1.50","true","[]","5"',
+    { Zip: 12345, Pin: 1.5, Opt: true, L: [], Age: 5 },
+    true,
+  ],
+])(
+  'reads an export that another program has saved with quotes around %s',
+  async (_, row, profileData, warns) => {
+    const { service, world } = await serve();
+    const header = [
+      'identity',
+      ...['Zip', 'Pin', 'Opt', 'L', 'Age'].map((name) => `profileData.${name}`),
+    ];
+    writeFileSync(world.path('x.csv'), `${header.map((name) => `"${name}"`).join(',')}\n${row}\n`);
+    const { code, stderr } = await world.run(['upload', 'x.csv']);
+    expect([code, stderr.includes('every cell in quotes')]).toEqual([0, warns]);
+    expect(written(service).flat()).toMatchObject([{ identity: 'u1', profileData }]);
+  },
+);

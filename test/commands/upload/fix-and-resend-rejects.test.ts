@@ -1154,3 +1154,27 @@ it('makes no user of a header row, in whatever rejects file it is', async () => 
   expect([code, stderr]).toEqual([3, expect.stringContaining('repeats the header')]);
   expect(written(service).flat()).toMatchObject([{ identity: 'ann' }]);
 });
+
+it.each([
+  [
+    'without the column of the line',
+    (cells: readonly string[]) => [0, 1, 2, 4].map((at) => cells[at]),
+  ],
+  [
+    'with the columns in another order',
+    (cells: readonly string[]) => [3, 4, 0, 1, 2].map((at) => cells[at]),
+  ],
+  ['with both', (cells: readonly string[]) => [4, 2, 0, 1].map((at) => cells[at])],
+])('sends no filled up or shortened row of a CSV rejects file %s', async (_, rewritten) => {
+  const { service, world } = await serve();
+  // rows with a cell too few, two too few, and a cell too many, as csv.DictReader of Python fills up and shortens them
+  const rows = ['Note,City,identity', 'x,Oslo,u1', 'y,u2', 'z', 'Doe, John,Rome,u4'];
+  writeFileSync(world.path('u.csv'), `${rows.join('\n')}\n`);
+  expect((await world.run(['demerge', 'u.csv', '--yes', '--rejects', 'r.csv'])).code).toBe(3);
+  const read = readFileSync(world.path('r.csv'), 'utf8').trim().split('\n').map((line) => line.split(/,(?! but)/)); // prettier-ignore
+  const saved = read.map((cells) => rewritten(Array.from({ length: 5 }, (_, at) => cells[at] ?? '')).join(',')); // prettier-ignore
+  writeFileSync(world.path('r.csv'), `${saved.join('\n')}\n`);
+  const { code, stderr } = await world.run(['demerge', 'r.csv', '--yes']);
+  expect([code, stderr]).toEqual([3, expect.stringContaining('in another column')]);
+  expect(written(service)).toEqual([['u1']]);
+});
