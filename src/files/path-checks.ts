@@ -6,6 +6,18 @@ import { followOwnLinks, isOwn } from './ownership.js';
 import type { Runtime } from '../runtime.js';
 
 /**
+ * Whether there is nothing at a path. Unlike `existsSync`, false for what cannot be reached: in a folder of another user,
+ * or on a failing disk, there may be something.
+ */
+export function isMissing(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) === undefined;
+  } catch {
+    return false;
+  }
+}
+
+/**
  * Refuses a path through a symbolic link of another user, who decides which file is written. Returns the path without
  * links. Throws E-FILE-WRITE.
  */

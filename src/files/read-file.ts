@@ -1,6 +1,6 @@
 import { addAbortSignal, type Readable } from 'node:stream';
 import { interruptionError } from '../errors.js';
-import { constants, createReadStream, lstatSync, openSync, statSync } from 'node:fs';
+import { constants, createReadStream, openSync, statSync } from 'node:fs';
 import { Socket } from 'node:net';
 
 /** Maximum size of a file that is read whole: a mapping, a list of names, a key. */
@@ -33,18 +33,6 @@ export async function readWhole(
     return Buffer.concat(chunks, length);
   } catch (error) {
     throw signal?.aborted ? interruptionError(signal.reason) : error;
-  }
-}
-
-/**
- * Whether there is nothing at a path. Unlike `existsSync`, false for what cannot be reached: in a folder of another user,
- * or on a failing disk, there may be something.
- */
-export function isMissing(path: string): boolean {
-  try {
-    return lstatSync(path, { throwIfNoEntry: false }) === undefined;
-  } catch {
-    return false;
   }
 }
 

@@ -240,15 +240,15 @@ export function exportedValues(
   const textAt = (column: number): string =>
     slice.ofCell(bytes, startOf(column), bounds[first + 2 * column + 1]!).toString();
   const isQuoted = (column: number): boolean => bytes[startOf(column) - 1] === quote;
-  // It may quote all text, and only that: then, numbers and booleans have no quotes.
   const quotesText = header.some(
-    (name, column) => typedColumns.test(name) && !isQuoted(column) && scalar.test(textAt(column)),
+    (name, column) =>
+      !typedColumns.test(name) && isQuoted(column) && plainText.test(textAt(column)),
   );
+  // It may quote text only: then, numbers and booleans have no quotes.
   const quotesAll =
-    !quotesText &&
-    header.some(
-      (name, column) =>
-        !typedColumns.test(name) && isQuoted(column) && plainText.test(textAt(column)),
+    quotesText &&
+    !header.some(
+      (name, column) => typedColumns.test(name) && !isQuoted(column) && scalar.test(textAt(column)),
     );
   const list = header.indexOf('all_identities');
   const isListed = (identity: string): boolean =>

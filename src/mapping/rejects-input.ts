@@ -190,7 +190,7 @@ function rejectsStage(json: JsonParser): string | undefined {
   return word;
 }
 
-/** What a rejects file says of a record. If its lines are nested, the innermost one says it. */
+/** What a rejects file says of a record: of nested lines, the innermost one counts. */
 interface LineFacts {
   /** Columns of the table whose row the record is. */
   readonly columns: readonly string[] | undefined;
@@ -363,13 +363,10 @@ const shifted = unreadable(
  */
 export function holdBackRejects(
   mapper: Mapper,
-  { retryUnknown, again }: { readonly retryUnknown: boolean; readonly again: boolean },
+  reading: { readonly retryUnknown: boolean; readonly again: boolean },
 ): Mapper {
   const reasonOf = (rows: RowBlock, row: number): RejectReason | undefined =>
-    heldBackReason(rows.cells!.header, (column) => cellOf(rows, row, column), {
-      retryUnknown,
-      again,
-    });
+    heldBackReason(rows.cells!.header, (column) => cellOf(rows, row, column), reading);
   return {
     ...mapper,
     check: (header, source) => {

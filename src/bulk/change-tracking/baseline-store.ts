@@ -2,7 +2,7 @@ import path from 'node:path';
 import { closeSync, createReadStream, existsSync, fsyncSync, readdirSync, rmSync } from 'node:fs';
 import { openToAppend, writeAll } from '../../files/atomic-write.js';
 import { lockRun, tryLockRun, type FileLock } from '../../files/file-lock.js';
-import { isMissing } from '../../files/read-file.js';
+import { isMissing } from '../../files/path-checks.js';
 import { BaselineTable } from '../../text/baseline-table.js';
 import { ChangeLog, compact } from './change-log.js';
 import {
@@ -47,6 +47,7 @@ export class BaselineStore {
   readonly #log: string;
   readonly #names: string;
   readonly #linked: string;
+  #hasLinkedKeys: boolean;
 
   constructor(folder: string, kind: string) {
     const file = (name: string) => path.join(folder, `${kind}.${name}`);
@@ -54,6 +55,7 @@ export class BaselineStore {
     this.#log = file('log');
     this.#names = file('names');
     this.#linked = file('linked');
+    this.#hasLinkedKeys = !isMissing(this.#linked);
     this.names = new KeyFile(this.#names);
   }
 
@@ -84,17 +86,20 @@ export class BaselineStore {
       onDamage(error.message);
       for (const file of [this.#base, this.#log, this.#names, this.#linked])
         rmSync(file, { force: true });
+      this.#hasLinkedKeys = false;
       return undefined;
     }
   }
 
   /** Whether accepted records had several keys, so that a user may be known by each of them. */
   get hasLinkedKeys(): boolean {
-    return !isMissing(this.#linked);
+    return this.#hasLinkedKeys;
   }
 
   linkKeys(): void {
+    if (this.#hasLinkedKeys) return;
     closeSync(openToAppend(this.#linked));
+    this.#hasLinkedKeys = true;
   }
 
   /** Removes the keys that runs sent which did not update the baseline. Keeps the logs of runs that are still sending. */

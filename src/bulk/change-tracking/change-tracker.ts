@@ -90,8 +90,7 @@ export class Baseline {
   readonly #count: number;
   #log: ChangeLog | undefined;
   readonly #hadLinkedKeys: boolean;
-  #hasLinkedKeys: boolean;
-  #lacksIdentity = false;
+  #mayHideUsers = false;
 
   /** Requires the lock of the folder. Throws E-FILE-WRITE. */
   constructor(options: BaselineOptions) {
@@ -101,7 +100,7 @@ export class Baseline {
     const base = withDiskErrors(folder, () => this.#files.open(owner, options));
     this.#base = base?.entries;
     this.#count = base?.head.count ?? 0;
-    this.#hadLinkedKeys = this.#hasLinkedKeys = this.#files.hasLinkedKeys;
+    this.#hadLinkedKeys = this.#files.hasLinkedKeys;
     this.#secret = base?.head.secret ?? options.secret;
     this.#hashes = new RecordHasher(this.#secret);
   }
@@ -111,7 +110,7 @@ export class Baseline {
    * has no identity.
    */
   get mayHideUsers(): boolean {
-    return this.#hadLinkedKeys && this.#lacksIdentity;
+    return this.#mayHideUsers;
   }
 
   /** Whether earlier runs left a baseline. */
@@ -127,7 +126,7 @@ export class Baseline {
       plan.new += texts.count;
       return isUnchanged;
     }
-    if (this.#hadLinkedKeys) this.#lacksIdentity ||= lacksIdentity(texts);
+    if (this.#hadLinkedKeys) this.#mayHideUsers ||= lacksIdentity(texts);
     const all = compareRecords(this.#base, this.#entriesOf(texts), idempotent);
     for (let index = 0; index < texts.count; index += 1) {
       const match = all[index];
@@ -160,8 +159,7 @@ export class Baseline {
     const names = this.#newNames(texts, { entries, others }, positions);
     withDiskErrors(this.#options.folder, () => {
       const log = this.#openLog();
-      if (others.length > 0 && !this.#hasLinkedKeys) this.#files.linkKeys();
-      this.#hasLinkedKeys ||= others.length > 0;
+      if (others.length > 0) this.#files.linkKeys();
       this.#files.names.add(names); // first: a key of the log without a name could never be listed as gone
       log.write(entries);
     });
@@ -337,7 +335,9 @@ export class TouchedKeys {
   /** Marks the keys in streams that other runs have begun since: the service may have processed this request after theirs. */
   async answered(batch: Batch): Promise<void> {
     const marked = this.#marked.get(batch);
-    if (marked) await this.#mark(batch, this.#options.streams().filter((one) => !marked.includes(one))); // prettier-ignore
+    if (!marked) return;
+    const begun = this.#options.streams().filter((stream) => !marked.includes(stream));
+    await this.#mark(batch, begun);
   }
 
   async #mark(batch: Batch, streams: readonly string[]): Promise<void> {

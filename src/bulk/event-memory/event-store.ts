@@ -2,7 +2,7 @@ import path from 'node:path';
 import { closeSync, fsyncSync, readdirSync, readFileSync } from 'node:fs';
 import { fsyncFolder, openToAppend, replaceFile, writeAll } from '../../files/atomic-write.js';
 import { lockRun, tryLockRun, waitForLock, type FileLock } from '../../files/file-lock.js';
-import { isMissing } from '../../files/read-file.js';
+import { isMissing } from '../../files/path-checks.js';
 import { isSecret, newSecret, type HashSecret } from '../../text/record-hash.js';
 import { checksumEnd, hexChecksum, withoutChecksum } from '../journal/journal-format.js';
 import { CorruptArchive, EventArchive, OtherVersion } from './event-archive.js';

@@ -9,7 +9,7 @@ import {
 } from '../../bulk/event-memory/event-memory.js';
 import { EngagectlError, countOf, groupDigits } from '../../errors.js';
 import { refuseUntrusted } from '../../files/ownership.js';
-import { isMissing } from '../../files/read-file.js';
+import { isMissing } from '../../files/path-checks.js';
 import { makeStateFolder } from '../run/run-folder.js';
 import { runsFolder } from '../run/open-run.js';
 import type { Inputs } from '../../input/inputs.js';
