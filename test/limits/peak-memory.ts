@@ -25,14 +25,3 @@ export async function runMeasured(
   const child = start(world, { url, argv, tracer: ['env', measured(peakFile)] });
   return { ...(await outcomeOf(child)), peak: Number(readFileSync(peakFile, 'utf8')) };
 }
-
-/** The same, and once more if it took too much: garbage is collected late on a loaded machine. */
-export async function leastMeasured(
-  world: World,
-  argv: readonly string[],
-): ReturnType<typeof runMeasured> {
-  const first = await runMeasured(world, argv);
-  if (first.peak < mostBytes) return first;
-  const second = await runMeasured(world, argv);
-  return second.peak < first.peak ? second : first;
-}
