@@ -36,7 +36,11 @@ const linesOf = (count: number, line: (n: number) => string): string =>
   Array.from({ length: count }, (_, n) => line(n)).join('\n');
 
 it.runIf(process.platform === 'linux').each([
-  { what: 'values', line: (n: number) => `{"identity":"a${n}","c${n}":"${long}"}` },
+  {
+    what: 'values',
+    most: 110_000_000,
+    line: (n: number) => `{"identity":"a${n}","c${n}":"${long}"}`,
+  },
   { what: 'keys', line: (n: number) => `{"identity":"a${n}","${long}${n}":1}` },
   {
     what: 'keys at different places',
@@ -45,13 +49,17 @@ it.runIf(process.platform === 'linux').each([
       return `{"identity":"a${n}",${before}"${long}${n}":1}`;
     },
   },
-])('keeps none of many long $what in memory', { timeout: 30_000 }, async ({ line }) => {
-  const world = makeWorld();
-  writeFileSync(world.path('in.ndjson.gz'), gzipSync(linesOf(150, line)));
-  const outcome = await runMeasured(world, ['upload', '--check', 'in.ndjson.gz']);
-  expect(outcome.code).toBe(0);
-  expect(outcome.peak).toBeLessThan(mostBytes);
-});
+])(
+  'keeps none of many long $what in memory',
+  { timeout: 30_000 },
+  async ({ line, most = mostBytes }) => {
+    const world = makeWorld();
+    writeFileSync(world.path('in.ndjson.gz'), gzipSync(linesOf(150, line)));
+    const outcome = await runMeasured(world, ['upload', '--check', 'in.ndjson.gz']);
+    expect(outcome.code).toBe(0);
+    expect(outcome.peak).toBeLessThan(most);
+  },
+);
 
 it.runIf(process.platform === 'linux').each([
   ['--all', 500],
