@@ -123,6 +123,19 @@ describe('upload', () => {
   it.each<[string, object]>([
     ['NaN', { identity: 'user-1', Score: Number.NaN }],
     ['Infinity in a typed record', { identity: 'a', type: 'profile', profileData: { n: 1 / 0 } }],
+    [
+      'Infinity beside text that goes on as JSON if a mark is taken out of it',
+      {
+        identity: 'user-1',
+        type: 'profile',
+        profileData: {
+          t: ['x"\0lost n', 1 / 0, '\0lost q"n'],
+          a: '\0lost 1}',
+          objectId: 'of-another-user',
+          z: '\0lost {',
+        },
+      },
+    ],
     ['an invalid date', { identity: 'user-1', Born: new Date('never') }],
     ['undefined in a list', { identity: 'user-1', Tags: ['a', undefined] }],
     ['a Map', { identity: 'user-1', Tags: new Map([['a', 1]]) }],

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { LibraryContext, startRun, toEngagectlError, type RuntimeOf } from './library-context.js';
 import { EngagectlError, countOf, sourceLine } from '../../errors.js';
 import { identifierKinds, type IdentifierKind } from '../../contract/endpoints.js';
@@ -441,7 +442,9 @@ function lineOf(record: object): string {
   }
 }
 
-const lostMark = '\0lost ';
+/** Nobody can write it in a text, whose rest would become members of the record. */
+const lostMark = `lost ${randomUUID()} `;
+const lostText = new RegExp(`"${lostMark}([^"]*)"`, 'g');
 
 /** Writes values that JSON would silently replace as JavaScript does, which makes the text invalid. */
 function withLosses(text: string, record: object): string {
@@ -452,7 +455,7 @@ function withLosses(text: string, record: object): string {
     hasLosses = true;
     return lostMark + lost;
   });
-  return hasLosses ? marked.replaceAll(/"\\u0000lost ([^"]*)"/g, '$1') : text;
+  return hasLosses ? marked.replaceAll(lostText, '$1') : text;
 }
 
 /** Returns a value that JSON would replace by null or {}; undefined if it would not. */
