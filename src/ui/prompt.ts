@@ -93,6 +93,7 @@ async function discardTyped({
     do {
       typed = undefined;
       await sleep(quietMs, signal);
+      await new Promise(setImmediate); // on a busy machine the time passes before the terminal was read once
     } while (typed !== undefined);
   } finally {
     stdin.off('data', onData).pause().setRawMode(false);

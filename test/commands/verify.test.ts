@@ -1033,6 +1033,19 @@ describe('--settle', () => {
     expect(lines).toMatchObject([{ stage: 'unknown' }]);
   });
 
+  it('leaves an event unknown whose time was that of its upload', async () => {
+    const { service, world } = await serve();
+    writeFileSync(world.path('e.csv'), 'identity,evtName\nu1,Charged\n');
+    await service.fault({ times: 1, action: 'reset-after' });
+    const flags = ['--type=event', '--ts=now'];
+    expect((await world.run(['upload', 'e.csv', ...flags])).code).toBe(6);
+    const settling = ['e.csv.rejects.ndjson', '--settle', '-o', 'open.ndjson', ...flags];
+    const { code, summary } = await verified(world, settling);
+    expect([code, summary.settled]).toEqual([6, { accepted: 0, absent: 0, unknown: 1 }]);
+    expect((await world.run(['upload', 'open.ndjson', ...flags])).code).toBe(6);
+    expect(written(service)).toHaveLength(1);
+  });
+
   it('requires the mapping flags of the upload for CSV rows', async () => {
     const { env } = await serviceOf();
     const world = makeWorld({ env });

@@ -123,7 +123,13 @@ test.skipIf(!hasPython).each([
   },
 );
 
-test.skipIf(!hasPython)('no line behind the answer to a question answers the next one', () => {
+test.skipIf(!hasPython).each([
+  ['', 'sleep'],
+  [
+    ', on a busy machine',
+    '(ms) => { const slept = sleep(ms); Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3 * ms); return slept; }',
+  ],
+])('no line behind the answer to a question answers the next one%s', (_, sleeping) => {
   const module = new URL('../../build/ui/prompt.js', import.meta.url).href;
   const asking = `
     import { askYesNo } from ${JSON.stringify(module)};
@@ -131,7 +137,7 @@ test.skipIf(!hasPython)('no line behind the answer to a question answers the nex
     const { stdin, stderr } = process;
     const { signal } = new AbortController();
     for (let n = 0; n < 3; n += 1)
-      console.log(await askYesNo('y to continue: ', { stdin, stderr, signal, sleep }, signal));
+      console.log(await askYesNo('y to continue: ', { stdin, stderr, signal, sleep: ${sleeping} }, signal));
   `;
   const words = [process.execPath, '--input-type=module', '-e', asking];
   const typed = ['', 'n\ny\n', 'n\ny\n', 'y\n'].join('|');

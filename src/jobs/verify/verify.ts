@@ -102,9 +102,10 @@ export async function verify(
   }
 }
 
-/** Returns the options of the mapping. */
-const mapped = ({ settle, subscriptions: _, ...options }: VerifyRequest) => ({
+/** Returns the options of the mapping. Events to settle whose time `ts` set were sent at another time, which nobody knows. */
+const mapped = ({ settle, subscriptions: _, ts, ...options }: VerifyRequest) => ({
   ...options,
+  ...(ts && !settle && { ts }),
   retryUnknown: settle === true,
   again: true,
 });
