@@ -112,9 +112,15 @@ function cellTexts(
     const content =
       end < 0 ? standardCell(bytes, { from, end: ~end }, markers) : bytes.subarray(from, end);
     if (!isUtf8(content)) throw notUtf8(name, line);
-    return end < 0 ? content.toString().replaceAll('""', '"') : content.toString();
+    return columnName(end < 0 ? content.toString().replaceAll('""', '"') : content.toString());
   });
 }
+
+/**
+ * Returns the name that a cell of a header is. A program that read a file without knowing of byte order marks kept the mark as a
+ * part of the first name, and may have quoted that name, or written it in another place.
+ */
+export const columnName = (cell: string): string => cell.replace(/^\uFEFF/, '');
 
 /** Returns what to do about a column without a name: mostly an index, or what follows a delimiter at the end of each line. */
 function fixOfNameless(index: number, columns: number): string {

@@ -2,6 +2,7 @@ import { rejectColumns, rejectTextBytes } from '../contract/file-formats.js';
 import { isUtf8 } from 'node:buffer';
 import { EngagectlError, groupDigits } from '../errors.js';
 import { Breaks } from '../event-loop.js';
+import { columnName } from './csv-header.js';
 import type { CsvProgram, CsvDialect } from '../text/csv-scanner.js';
 import { cleanRows, type RowParseError, type Position, type RowBlock } from './row-block.js';
 import type { CellCleaning } from '../text/cell-cleaning.js';
@@ -225,7 +226,7 @@ function rejectHeaders(
     if (cells[start + 1] !== from + firstBytes) return false;
     return header.every((name, column) => {
       const at = start + 2 * column;
-      const cell = text.toString('utf8', column === 0 ? from : cells[at], cells[at + 1]);
+      const cell = columnName(text.toString('utf8', cells[at], cells[at + 1]));
       return cell === name || rejectColumns.includes(name); // a rejects file says there what is wrong
     });
   };

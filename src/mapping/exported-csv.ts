@@ -1,3 +1,4 @@
+import { EngagectlError } from '../errors.js';
 import { typedColumns } from '../text/json-flattener.js';
 import { quoteValue, TextSlice } from '../text/text-slice.js';
 import type { JsonParser } from '../text/json-parser.js';
@@ -45,9 +46,40 @@ export const isMappedByUser = (options: UploadMapping): boolean =>
     ({ size }) => size > 0,
   );
 
-/** Columns of exported profiles beside the marks. */
-const others =
-  /^(?:identity|objectId|email|name|phone|(?:events|platformInfo|reachability)(?:\..*)?)$/;
+/** Columns of exported records beside the marks. */
+const others = {
+  event: /^(?:ts|ts_utc|event_name|(?:events|session_props)(?:\..*)?)$/,
+  profile: /^(?:identity|objectId|email|name|phone|(?:events|platformInfo|reachability)(?:\..*)?)$/,
+} as const;
+
+/** Columns that identify the user. */
+const keyColumns = { event: 'profile.identity', profile: 'identity' } as const;
+
+/**
+ * Throws E-COLUMN-MISSING for a CSV export whose identity column has another spelling: its records would be those of their
+ * devices.
+ */
+export function refuseRespelledKey(header: readonly string[], source: string): void {
+  const kind = exportedKind(header);
+  const key = kind && keyColumns[kind];
+  if (key === undefined || header.includes(key)) return;
+  const spelled = header.find((name) => lettersOf(name) === lettersOf(key));
+  if (spelled === undefined) return;
+  throw new EngagectlError(
+    'E-COLUMN-MISSING',
+    `${source}: an export without the column "${key}", but with "${spelled}"`,
+    {
+      file: source,
+      line: 1,
+      why: 'its records would be those of the devices, not of the users',
+      fix: `name the column "${key}" again`,
+    },
+  );
+}
+
+const isKey = (name: string): boolean => name === keyColumns.event || name === keyColumns.profile;
+
+const lettersOf = (name: string): string => name.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, '');
 
 /** Warns that options make a CSV export an ordinary table, whose columns keep their long names. */
 export function exportAsTable(header: readonly string[], columns: readonly Column[]): string[] {
@@ -59,15 +91,16 @@ export function exportAsTable(header: readonly string[], columns: readonly Colum
   ];
 }
 
-/** Warns of columns that somebody added to a CSV export of profiles: they are not sent. */
+/** Warns of columns that somebody added to a CSV export: they are not sent. */
 export function unsentColumns(header: readonly string[], options: UploadMapping): string[] {
-  if (exportedKind(header, options) !== 'profile') return [];
+  const kind = exportedKind(header, options);
+  if (kind === undefined) return [];
   const added = header.filter(
-    (name) => !marks.profile.test(name) && !others.test(name) && !rejectColumns.includes(name),
+    (name) => !marks[kind].test(name) && !others[kind].test(name) && !rejectColumns.includes(name),
   );
+  const data = kind === 'event' ? 'event_props' : 'profileData';
   return added.map(
-    (name) =>
-      `column "${name}" is not sent, because exports have none: name it "profileData.${name}"`,
+    (name) => `column "${name}" is not sent, because exports have none: name it "${data}.${name}"`,
   );
 }
 
@@ -78,9 +111,6 @@ export const guessedTypes =
 /** Columns that are strings, whatever they look like. */
 const textColumns =
   /^(?:identity|email|name|phone|event_name|profile\.(?:identity|objectId)|profileData\.(?:Name|Email|Phone))$/;
-
-/** Columns that identify the user. */
-const keyColumn = /^(?:profile\.)?identity$/;
 
 /** Nested members of a record, by name; a name may have a value of its own in some rows, and members in others. */
 interface Place {
@@ -137,9 +167,7 @@ export class ExportedRecords {
     const valueOf = (column: number) => {
       const name = this.#names[column]!;
       if (this.#flags.has(column)) return this.#flag(value(column), name);
-      return keyColumn.test(name)
-        ? this.#identity(value(column), name, value(list))
-        : value(column);
+      return isKey(name) ? this.#identity(value(column), name, value(list)) : value(column);
     };
     const parts = [...this.#root.members].flatMap(([name, place]) => {
       const isData = name === 'profileData' || name === 'event_props';
@@ -200,12 +228,22 @@ function pathOf(column: string): string[] {
  */
 export function changedIdentity(json: JsonParser): string | undefined {
   const [at, listAt] = [json.find('identity'), json.find('all_identities')];
-  if (at < 0 || listAt < 0) return undefined;
-  const [text, list] = [json.valueText(at), json.valueText(listAt)];
+  if (listAt < 0) return undefined;
+  const list = json.valueText(listAt);
+  if (at < 0) return lostIdentity(list);
+  const text = json.valueText(at);
   if (list === `[${text}]`) return undefined; // the only identity, as of most users
   const identity = JSON.parse(text) as unknown;
   const why = typeof identity === 'string' ? unlistedIdentity(identity, list) : undefined;
   return why && `identity: ${why}`;
+}
+
+/** Returns why a row without an identity is one of a user who has some: a program may take `NA` for no value. */
+function lostIdentity(list: string): string | undefined {
+  const known = identitiesIn(list);
+  return known.length === 0
+    ? undefined
+    : `identity: it is empty, but all_identities is ${JSON.stringify(known)}; a program may have taken it for a missing value (if it is meant, remove the column all_identities)`;
 }
 
 /** Returns why an identity is not one of the JSON text of a list, if that has any. */
@@ -263,7 +301,7 @@ export function exportedValues(
     if (!isText && (scalar.test(text) || (text.startsWith('[') && isJson(text))))
       return text.replaceAll(/[\r\n]+/g, '');
     const plain = withoutApostrophe(text);
-    const isKept = plain !== text && keyColumn.test(name) && !isListed(plain);
+    const isKept = plain !== text && isKey(name) && !isListed(plain);
     return JSON.stringify(isKept ? text : plain);
   });
 }

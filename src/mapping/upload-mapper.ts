@@ -29,6 +29,7 @@ import {
   guessedTypes,
   isEventRow,
   isMappedByUser,
+  refuseRespelledKey,
   unsentColumns,
 } from './exported-csv.js';
 import { factsOfLine, isUnwrapped, readInputRecord, type RejectsReading } from './rejects-input.js';
@@ -72,7 +73,8 @@ export function uploadMapper(options: UploadMapping): Mapper {
     isExport: isExported,
     isMistakable: (header) => isExported(header) || header.some((name) => shapeMembers.has(name)),
     check: (header, source) => {
-      if (!isExported(header)) csv().useHeader(header, source);
+      if (isExported(header)) refuseRespelledKey(header, source);
+      else csv().useHeader(header, source);
     },
     notes: (header) =>
       isExported(header)

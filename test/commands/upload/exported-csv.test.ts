@@ -295,6 +295,23 @@ describe('a CSV that export-profiles wrote', () => {
     expect(stderr.match(/is not sent/g)).toHaveLength(1);
   });
 
+  it('is rejected where a program took an identity for a missing value', async () => {
+    const { world, service } = await serve();
+    const device = '"[{""platform"":""Web"",""objectId"":""dev-9""}]"';
+    writeFileSync(
+      world.path('e.csv'),
+      `identity,profileData.City,all_identities,platformInfo\n,Oslo,"[""NA""]",${device}\n,Rome,[],${device}\n`,
+    );
+    const { code, stderr } = await world.run(['upload', 'e.csv']);
+    expect(code).toBe(3);
+    expect(stderr).toContain('e.csv:2: validate: identity: it is empty, but all_identities is');
+    expect(written(service).flat()).toMatchObject([
+      { objectId: 'dev-9', profileData: { City: 'Rome' } },
+    ]);
+    expect((await world.run(['upload', 'e.csv.rejects.ndjson'])).code).toBe(3);
+    expect(written(service).flat()).toHaveLength(1);
+  });
+
   it('is an ordinary CSV if its columns are mapped', async () => {
     const { world, service } = await serve();
     writeFileSync(world.path('e.csv'), 'identity,profileData.City\nann,Oslo\n');
@@ -320,6 +337,51 @@ it('uploads a CSV that export-events wrote as events', async () => {
     { identity: '1001', ...event, ts: 1790856000, evtData: { Amount: 7, Item: 'a "b"' } },
     { identity: 'bob', ...event, ts: 1790856001, evtData: {} },
   ]);
+});
+
+const columnsOfEvents = 'profile.identity,profile.objectId,ts,event_props.Amount,event_name,Coupon';
+const eventRow = 'ann,dev-1,20261001120000,7,Charged,X10';
+
+it('warns of a column that was added to exported events, and is not sent', async () => {
+  const { world } = await serve();
+  writeFileSync(world.path('e.csv'), `${columnsOfEvents}\n${eventRow}\n`);
+  const { stderr } = await world.run(['upload', 'e.csv']);
+  expect(stderr).toContain(
+    'column "Coupon" is not sent, because exports have none: name it "event_props.Coupon"',
+  );
+  expect(stderr.match(/is not sent/g)).toHaveLength(1);
+});
+
+it.each(['Profile.Identity', 'profile.identity ', 'profile_identity'])(
+  'refuses an export whose identities would give way to devices: %s',
+  async (name) => {
+    const { world, service } = await serve();
+    const header = columnsOfEvents.replace('profile.identity', name);
+    writeFileSync(world.path('e.csv'), `${header}\n${eventRow}\n`);
+    const { code, stderr } = await world.run(['upload', 'e.csv']);
+    expect([code, stderr]).toEqual([8, expect.stringContaining('E-COLUMN-MISSING')]);
+    expect(written(service)).toHaveLength(0);
+  },
+);
+
+it.each([
+  [
+    'in quotes',
+    `"\uFEFFprofile.identity",profile.objectId,ts,event_name\nann,d,20261001120000,E\n`,
+  ],
+  [
+    'behind another column',
+    `event_props.A,\uFEFFprofile.identity,profile.objectId,ts,event_name\n1,ann,d,20261001120000,E\n`,
+  ],
+  [
+    'of a header of files that were joined',
+    `event_name,\uFEFFprofile.identity,profile.objectId,ts\nE,ann,d,20261001120000\nevent_name,\uFEFFprofile.identity,profile.objectId,ts\n`,
+  ],
+])('takes no byte order mark for a part of the name: %s', async (_, csv) => {
+  const { world, service } = await serve();
+  writeFileSync(world.path('e.csv'), csv);
+  await world.run(['upload', 'e.csv']);
+  expect(written(service).flat()).toMatchObject([{ identity: 'ann', evtName: 'E' }]);
 });
 
 it('keeps the types of event properties in a CSV export', async () => {
