@@ -17,9 +17,13 @@ export class Breaks {
   /** Resolves after other work had its turn. */
   async take(): Promise<void> {
     this.#units = 0;
-    await new Promise(setImmediate);
+    await nextTurn();
   }
 }
+
+/** Resolves when the event loop has looked for input once more. */
+export const nextTurn = async (): Promise<void> =>
+  new Promise((resolve) => void setImmediate(resolve));
 
 /** Condition variable: a waiter checks its own predicate again after each notification. */
 export class Condition {

@@ -1,6 +1,7 @@
 import { Writable } from 'node:stream';
 import { ReadStream } from 'node:tty';
 import { EngagectlError } from '../errors.js';
+import { nextTurn } from '../event-loop.js';
 import { sanitize } from './sanitize.js';
 import { isSwitchOn } from './display-settings.js';
 import { grouped } from './format.js';
@@ -93,7 +94,7 @@ async function discardTyped({
     do {
       typed = undefined;
       await sleep(quietMs, signal);
-      await new Promise(setImmediate); // on a busy machine the time passes before the terminal was read once
+      await nextTurn(); // on a busy machine the time passes before the terminal was read once
     } while (typed !== undefined);
   } finally {
     stdin.off('data', onData).pause().setRawMode(false);

@@ -23,7 +23,7 @@ const mayImport: Readonly<Record<string, string>> = {
   // what a person types and sees
   commands:
     'jobs, ui, help, redact, config, contract, text, time-zone, errors, version, wording, type runtime, import() files, import() service, import() calling, import() fleet, commander',
-  ui: 'redact, errors, error-explanations, version, wording, files, type jobs, type runtime, import() cli-progress, import() ora',
+  ui: 'redact, errors, event-loop, error-explanations, version, wording, files, type jobs, type runtime, import() cli-progress, import() ora',
   help: 'did-you-mean, errors, error-explanations, wording, type jobs, type runtime, commander',
 
   // what the tool does

@@ -124,7 +124,7 @@ describe('upload', () => {
     ['NaN', { identity: 'user-1', Score: Number.NaN }],
     ['Infinity in a typed record', { identity: 'a', type: 'profile', profileData: { n: 1 / 0 } }],
     [
-      'Infinity beside text that goes on as JSON if a mark is taken out of it',
+      'Infinity beside text of a visitor that would go on as JSON',
       {
         identity: 'user-1',
         type: 'profile',

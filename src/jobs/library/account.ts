@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { LibraryContext, startRun, toEngagectlError, type RuntimeOf } from './library-context.js';
 import { EngagectlError, countOf, sourceLine } from '../../errors.js';
 import { identifierKinds, type IdentifierKind } from '../../contract/endpoints.js';
@@ -436,26 +435,23 @@ async function* lines(records: Records, signal: AbortSignal): AsyncGenerator<Buf
 function lineOf(record: object): string {
   try {
     const text = JSON.stringify(record);
-    return /null|\{\}/.test(text) ? withLosses(text, record) : text;
+    const lost = /null|\{\}/.test(text) ? firstLoss(record) : undefined;
+    return lost === undefined ? text : `${notJson(lost)} in ${text}`;
   } catch (error) {
-    return `not JSON: ${String(error).replaceAll(/\s+/g, ' ')}`; // a BigInt or a circle
+    return notJson(String(error)); // a BigInt or a circle
   }
 }
 
-/** Nobody can write it in a text, whose rest would become members of the record. */
-const lostMark = `lost ${randomUUID()} `;
-const lostText = new RegExp(`"${lostMark}([^"]*)"`, 'g');
+const notJson = (why: string): string => `not JSON: ${why.replaceAll(/\s+/g, ' ')}`;
 
-/** Writes values that JSON would silently replace as JavaScript does, which makes the text invalid. */
-function withLosses(text: string, record: object): string {
-  let hasLosses = false;
-  const marked = JSON.stringify(record, function (this: Record<string, unknown>, key, value) {
-    const lost = lossOf(this, key, value);
-    if (lost === undefined) return value as unknown;
-    hasLosses = true;
-    return lostMark + lost;
+/** Returns the first value of a record that JSON would silently replace, as JavaScript writes it. */
+function firstLoss(record: object): string | undefined {
+  let first: string | undefined;
+  JSON.stringify(record, function (this: Record<string, unknown>, key, value) {
+    first ??= lossOf(this, key, value);
+    return first === undefined ? (value as unknown) : undefined;
   });
-  return hasLosses ? marked.replaceAll(lostText, '$1') : text;
+  return first;
 }
 
 /** Returns a value that JSON would replace by null or {}; undefined if it would not. */
