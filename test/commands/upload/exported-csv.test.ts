@@ -260,6 +260,23 @@ describe('a CSV that export-profiles wrote', () => {
     expect(written(service).at(-1)).toMatchObject([{ identity: '1001', profileData }]);
   });
 
+  it.each(['r.csv', 'r.ndjson'])('is cleaned in %s as in the export', async (file) => {
+    const { world, service } = await serve();
+    const row = (rest: string): string => `${rest},NULL, x ,"0","[{""objectId"":""dev""}]"\n`;
+    writeFileSync(
+      world.path('e.csv'),
+      `identity,profileData.Email,profileData.City,profileData.Note,profileData.Age,platformInfo\n${row('NULL,a@b.test')}${row('NULL,nowhere')}`,
+    );
+    const cleaning = ['--null-values=NULL,0', '--trim'];
+    expect((await world.run(['upload', 'e.csv', '--rejects', file, ...cleaning])).code).toBe(3);
+    const rejects = readFileSync(world.path(file), 'utf8');
+    writeFileSync(world.path(file), rejects.replace('nowhere', 'a@b.test'));
+    expect((await world.run(['upload', file, ...cleaning])).code).toBe(0);
+    const [first, , corrected] = written(service).flat();
+    expect(first).toMatchObject({ objectId: 'dev', profileData: { Email: 'a@b.test', Note: 'x' } });
+    expect(corrected).toEqual(first);
+  });
+
   it('reads numbers of a program that quotes every cell as numbers', async () => {
     const { world, service } = await serve();
     const header = '"identity","profileData.Age","profileData.Vip"';
