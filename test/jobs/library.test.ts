@@ -2,6 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Readable } from 'node:stream';
+import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connect, type Account } from '../../src/index.js';
 import { startService, type TestService } from '../../src/testing.js';
@@ -46,7 +47,7 @@ async function quietly<T>(work: () => Promise<T>): Promise<T> {
 describe('upload', () => {
   it.each([
     ['a path', () => inFolder('users.csv')],
-    ['paths', () => [inFolder('users.csv')]],
+    ['file URLs', () => [pathToFileURL(inFolder('users.csv'))]],
     ['a stream', () => Readable.from([csv(3)])],
     [
       'objects',
@@ -64,6 +65,15 @@ describe('upload', () => {
     const { error, ...result } = await quietly(() => account.upload(source()).result);
     expect(result).toMatchObject({ read: 3, accepted: 3, rejected: 0, exitCode: 0, done: true });
     expect([error, result.unfinished, result.rejectsFile]).toEqual([undefined, false, null]);
+  });
+
+  it('takes no text of an array for a file, as a visitor may have sent it', () => {
+    writeFileSync(inFolder('users.csv'), csv(3));
+    const sent = JSON.parse(JSON.stringify([inFolder('users.csv')])) as { identity: string }[];
+    for (const use of ['upload', 'subscribe', 'demerge', 'verify', 'getProfiles'] as const)
+      expect(() => account[use](sent)).toThrow(/^an array of texts is not a source$/);
+    const other = new URL('https://example.test/users.csv');
+    expect(() => account.upload([other])).toThrow(/^https: is not the address of a file$/);
   });
 
   it('takes the objects that an array has now, and not those that it has later', async () => {

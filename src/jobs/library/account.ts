@@ -3,6 +3,7 @@ import { EngagectlError, countOf, sourceLine } from '../../errors.js';
 import { identifierKinds, type IdentifierKind } from '../../contract/endpoints.js';
 import { BoundedQueue, channelReader, type AsyncChannel } from './async-channel.js';
 import { Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
 import { isPlain, refuseWrongOptions } from '../job-options.js';
 import type {
   DemergeOptions,
@@ -377,8 +378,9 @@ export interface OpenSource {
 
 /** Resolves a source. A file named `-` does not mean standard input here. */
 function openSource(source: Source): OpenSource {
-  if (typeof source === 'string') return openSource([source]);
-  if (isPaths(source)) return { files: source.map((file) => (file === '-' ? './-' : file)) };
+  if (typeof source === 'string') return { files: [source === '-' ? './-' : source] };
+  if (isUrls(source)) return { files: source.map(pathOf) };
+  if (isArrayOf(source, (one) => typeof one === 'string')) throw textsAsSource();
   if (source instanceof Readable) return { files: [], stream: source };
   // Copied like options: its caller may empty the array, and fill it for the next job.
   const records: Records = Array.isArray(source) ? source.slice() : source;
@@ -408,8 +410,23 @@ function streamOf(records: Records): Readable {
 const endQuietly = async (blocks: AsyncGenerator<Buffer>): Promise<unknown> =>
   blocks.return(undefined).catch(() => undefined);
 
-const isPaths = (source: Source): source is readonly string[] =>
-  Array.isArray(source) && source.length > 0 && source.every((one) => typeof one === 'string');
+const isArrayOf = (source: Source, isOne: (one: unknown) => boolean): boolean =>
+  Array.isArray(source) && source.length > 0 && source.every(isOne);
+
+const isUrls = (source: Source): source is readonly URL[] =>
+  isArrayOf(source, (one) => one instanceof URL);
+
+function pathOf(file: URL): string {
+  if (file.protocol === 'file:') return fileURLToPath(file);
+  throw new EngagectlError('E-USAGE', `${file.protocol} is not the address of a file`);
+}
+
+/** A visitor's JSON can be an array of texts, but not of file URLs: it must not name files of this machine. */
+const textsAsSource = (): EngagectlError =>
+  new EngagectlError('E-USAGE', 'an array of texts is not a source', {
+    why: 'records are objects, and several files are file URLs, which nobody can send as JSON',
+    fix: "[pathToFileURL('a.csv'), pathToFileURL('b.csv')] for files, [{ identity: 'a' }] for records",
+  });
 
 /** Minimum characters per chunk. */
 const blockLength = 64 * 1024;

@@ -54,9 +54,11 @@ export interface ConnectOptions {
   readonly log?: (kind: 'note' | 'warning' | 'verbose', text: string) => void;
 }
 
-/** Input records: paths of files, a stream of a file's bytes, or objects. */
-export type Source =
-  string | readonly string[] | Readable | Iterable<object> | AsyncIterable<object>;
+/**
+ * Input records: the path of a file, several files as file URLs, a stream of a file's bytes, or objects. A text is always a
+ * path, so check that records that somebody else sends are an array.
+ */
+export type Source = string | readonly URL[] | Readable | Iterable<object> | AsyncIterable<object>;
 
 /** One account of the service. */
 export interface Account extends AsyncDisposable {
