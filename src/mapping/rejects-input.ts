@@ -346,10 +346,7 @@ function isShifted(header: readonly string[], cell: (column: number) => string):
   if (line < 0 ? error === '' : /[^\d.,\s]/.test(cell(line))) return true;
   if (/^\d+$/.test(error)) return true;
   return header.some(
-    (name, column) =>
-      !rejectColumns.includes(name) &&
-      errorOfLine.test(cell(column)) &&
-      (error === '' || (column > 0 && /^\d+$/.test(cell(column - 1)))),
+    (name, column) => !rejectColumns.includes(name) && errorOfLine.test(cell(column)),
   );
 }
 
