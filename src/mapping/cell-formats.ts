@@ -368,6 +368,14 @@ export interface PhoneFormat {
   readonly read: (text: string) => string;
 }
 
+/** Digits beside a phone number: `1. `, `2) `, ` (2)`, `/8`, and `/1235` behind `1234`. */
+const beside = [
+  /^(?:\(\d\)|\d{1,2}[.)])\s+(?=\(?[+0])/,
+  /\s*\(\s*\d{1,2}\s*\)\s*$/,
+  /(?<=\d{3})\s*\/\s*\d{1,2}\s*$/,
+  /(?<=\b(\d{2,})\d)\s*\/\s*\1\d\s*$/,
+];
+
 /**
  * Returns the format of `phone(DE)`; `loadFormats` must have ended. A number that could start with an area code or with
  * the country code is not accepted. Throws EngagectlError E-USAGE for an unknown country.
@@ -392,12 +400,19 @@ export function phoneFormat(country: string): PhoneFormat {
         parse(part, options)?.isValid(),
       ),
     );
+  /** Whether a text has more digits than its number: that of a list before it, such as `1. 030 1234 (2)`, or other last ones. */
+  const hasMoreDigits = (text: string): boolean =>
+    beside.some((digits) => {
+      const number = text.replace(digits, '');
+      return number !== text && parse(number, options)?.isValid();
+    });
   return {
     read(text) {
       const number = parse(text, options);
       if (!number?.isValid() || number.ext !== undefined)
         return `is not a phone number of ${country}, nor one with + and a country code`;
       if (holdsTwoNumbers(text)) return 'can be two numbers: write one of them';
+      if (hasMoreDigits(text)) return 'can be a number with others beside it: write it alone';
       if (isAmbiguous(text, number))
         return `can be a number with or without the country code ${number.countryCallingCode}: write + before the code`;
       return number.number;

@@ -3,7 +3,7 @@ import { typedColumns } from '../text/json-flattener.js';
 import { quoteValue, TextSlice } from '../text/text-slice.js';
 import type { JsonParser } from '../text/json-parser.js';
 import type { Cells, RowBlock } from '../input/row-block.js';
-import { booleanOf, noBoolean } from '../text/cell-cleaning.js';
+import { booleanOf, cleanText, noBoolean, type CellCleaning } from '../text/cell-cleaning.js';
 import { rejectColumns } from '../contract/file-formats.js';
 import type { Column } from './columns.js';
 import type { UploadMapping } from './upload-mapping.js';
@@ -304,6 +304,23 @@ export function exportedValues(
     const isKept = plain !== text && isKey(name) && !isListed(plain);
     return JSON.stringify(isKept ? text : plain);
   });
+}
+
+/** Returns the JSON text of a column in a line of an NDJSON rejects file, cleaned as its cell was; undefined if it is empty. */
+export function cleanedValue(
+  json: JsonParser,
+  index: number,
+  cleaning: CellCleaning | undefined,
+): string | undefined {
+  if (json.isEmptyAt(index)) return undefined;
+  const text = json.valueText(index);
+  if (!cleaning) return text;
+  const isString = json.stringAt(index, slice) !== undefined;
+  if (!isString) slice.ofCell(json.bytes, json.valueStart(index), json.valueEnd(index));
+  const { start, end } = slice;
+  if (cleanText(slice, cleaning).isEmpty) return undefined;
+  const isCleaned = slice.start !== start || slice.end !== end;
+  return isString && isCleaned ? JSON.stringify(slice.toString()) : text;
 }
 
 /** Returns the identities of an exported profile, which show whether an apostrophe belongs to one. */

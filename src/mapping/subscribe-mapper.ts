@@ -45,6 +45,13 @@ const statusWords: Words<SubscriptionStatus> = {
   'opted-in': 'Resubscribe',
   opted_in: 'Resubscribe',
 };
+/** Words that are no status, but say that a row has the other one than a flag. */
+const statesOfUsers: Words<SubscriptionStatus> = {
+  subscribe: 'Resubscribe',
+  subscribed: 'Resubscribe',
+  optin: 'Resubscribe',
+  optout: 'Unsubscribe',
+};
 /** Longer texts cannot be a type or status, and are not converted to strings. */
 const longestWord = 20;
 
@@ -208,7 +215,7 @@ function contradiction<T extends string>(
   if (column === undefined) return undefined;
   const text = new TextSlice();
   if (values.readOptional(column, text)) return undefined;
-  const found = wordOf(text, words, asMeant);
+  const found = wordOf(text, { ...words, ...statesOfUsers }, asMeant);
   if (found === undefined || found === supplied) return undefined;
   return valueError(
     column,

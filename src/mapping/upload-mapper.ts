@@ -23,6 +23,7 @@ import {
 } from './api-records.js';
 import {
   changedIdentity,
+  cleanedValue,
   exportAsTable,
   exportedKind,
   ExportedRecords,
@@ -246,25 +247,11 @@ class UploadJson {
     if (json.kind !== jsonToken.openObject) return false;
     const names = Array.from({ length: json.count }, (_, index) => json.nameAt(index));
     if (!this.#isExport(names)) return false;
-    const values = names.map((_, index) => this.#cleanedValue(index));
+    const values = names.map((_, index) => cleanedValue(json, index, this.#row.cleaning));
     this.#exported = new ExportedRecords(names);
     this.#header = undefined;
     this.#read(this.#exported.of((index) => values[index]));
     return true;
-  }
-
-  /** Returns the JSON text of a value, cleaned as its cell was; undefined if it is empty. */
-  #cleanedValue(index: number): string | undefined {
-    const [json, { cleaning }] = [this.#json, this.#row];
-    if (json.isEmptyAt(index)) return undefined;
-    const text = json.valueText(index);
-    if (!cleaning) return text;
-    const isString = json.stringAt(index, valueText) !== undefined;
-    if (!isString) valueText.ofCell(json.bytes, json.valueStart(index), json.valueEnd(index));
-    const { start, end } = valueText;
-    if (cleanText(valueText, cleaning).isEmpty) return undefined;
-    const isCleaned = valueText.start !== start || valueText.end !== end;
-    return isString && isCleaned ? JSON.stringify(valueText.toString()) : text;
   }
 
   #read(text: string): void {
@@ -302,7 +289,6 @@ class UploadJson {
 type RecordSource = 'json' | 'row' | 'export';
 
 const typeText = new TextSlice();
-const valueText = new TextSlice();
 const dataMembers = ['profileData', 'evtName', 'evtData'];
 
 /** Whether a record with a `type` is not in the format of the service. */

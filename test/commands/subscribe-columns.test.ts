@@ -84,6 +84,14 @@ it.each(['Unsubscribed ', 'opted out', 'Opt Out'])(
   },
 );
 
+it('unsubscribes nobody whose column "Status" is "Subscribed"', async () => {
+  const { world, service } = await serve();
+  writeFileSync(world.path('l.csv'), 'value,type,Status\na@x.com,email,Subscribed\n');
+  const { code, stderr } = await world.run(['subscribe', 'l.csv', '--status', 'Unsubscribe']);
+  expect([code, stderr]).toEqual([3, expect.stringContaining('is Resubscribe')]);
+  expect(written(service).flat()).toEqual([]);
+});
+
 it('sends rows whose column "Status" is about something else', async () => {
   const { world, service } = await serve();
   writeFileSync(world.path('crm.csv'), 'value,Status,Type\na@x.com,active,opt-in\n');

@@ -101,6 +101,18 @@ describe('a type with a format', () => {
     expect(sent(type, value)).toBe(`column "x": ${JSON.stringify(value)} ${why}`);
   });
 
+  it.each([
+    '030 123456 (2)',
+    '0171/1234567/8',
+    '089/1234/1235',
+    '+49 171 1234567 / 8',
+    '1. 030 123456',
+    '2) 030 123456',
+    '(2) 030 123456',
+  ])('makes no number of another user of %j', (value) => {
+    expect(sent('phone(DE)', value)).toContain('a number with others beside it: write it alone');
+  });
+
   it('uses the format of --locale if it has none of its own', async () => {
     const { types } = await loadMapping(
       { types: ['a:date,b:number', 'c:boolean,d:integer,e:date(excel)'], locale: 'de-DE' },

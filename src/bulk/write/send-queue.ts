@@ -17,7 +17,7 @@ const largeBytesMaximum = 22 * 1024 * 1024;
 
 type QueueJob = Pick<
   WriteJob,
-  'limiter' | 'request' | 'tally' | 'endpoint' | 'maxRejects' | 'rehearsal' | 'option'
+  'limiter' | 'request' | 'tally' | 'endpoint' | 'maxRejects' | 'rehearsal' | 'piped' | 'option'
 >;
 type QueueStop = Pick<RunStop, 'error' | 'guard' | 'stopAt'>;
 /** Sends a batch until each record has its outcome. */

@@ -115,15 +115,17 @@ export function checkRejectLimit(
     maxRejects,
     tally,
     rehearsal,
+    piped,
     option,
-  }: Pick<WriteJob, 'maxRejects' | 'tally' | 'rehearsal' | 'option'>,
+  }: Pick<WriteJob, 'maxRejects' | 'tally' | 'rehearsal' | 'piped' | 'option'>,
   when: 'running' | 'end',
 ): EngagectlError | undefined {
   const { rejected, read } = tally.counts;
   if (rejected === 0) return undefined;
   if (maxRejects === undefined) {
     const isSent = rehearsal !== 'check' && when === 'running';
-    return isSent ? allRejectedAlike(tally, option) : undefined;
+    // What a pipe still has would be lost: it cannot be read again.
+    return isSent && !piped ? allRejectedAlike(tally, option) : undefined;
   }
   const limit =
     'records' in maxRejects ? maxRejects.records : Math.floor((read * maxRejects.percent) / 100);

@@ -120,7 +120,7 @@ it.each([
 ])('evaluates a percentage of rejects after %i records as %s', (read, id) => {
   const { tally, option } = jobOf();
   Object.assign(tally.counts, { read, rejected: read / 2 });
-  const limit = { tally, option, rehearsal: undefined, maxRejects: { percent: 10 } };
+  const limit = { tally, option, rehearsal: undefined, piped: true, maxRejects: { percent: 10 } };
   expect(checkRejectLimit(limit, 'running')?.id).toBe(id);
   expect(checkRejectLimit(limit, 'end')?.id).toBe('E-REJECTED');
 });
@@ -130,7 +130,7 @@ it.each(['accepted', 'resumed', 'unknown', 'duplicates', 'unchanged', 'none'] as
   (outcome) => {
     const { tally, option } = jobOf();
     Object.assign(tally.counts, { read: 5000, rejected: 5000 });
-    const limit = { tally, option, rehearsal: undefined, maxRejects: undefined };
+    const limit = { tally, option, rehearsal: undefined, piped: false, maxRejects: undefined };
     if (outcome !== 'none') Object.assign(tally.counts, { read: 5001, [outcome]: 1 });
     tally.samples.first.push({
       source: '',
@@ -141,5 +141,6 @@ it.each(['accepted', 'resumed', 'unknown', 'duplicates', 'unchanged', 'none'] as
     });
     const error = checkRejectLimit(limit, 'running');
     expect(error?.id).toBe(outcome === 'none' ? 'E-REJECTED' : undefined);
+    expect(checkRejectLimit({ ...limit, piped: true }, 'running')).toBeUndefined();
   },
 );

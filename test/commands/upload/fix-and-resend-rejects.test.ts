@@ -1,4 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs';
+import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { quoteCsvCell } from '../../../src/output/formats.js';
 import { serve, written } from '../../support/serve.js';
@@ -305,6 +306,15 @@ describe('D if the first thousands are rejected for the same reason', () => {
       rows(1, (n) => `u${n},${n}\n`),
     );
     expect((await world.run(upload)).code).toBe(0);
+  });
+
+  it('a pipe is read to its end, because it cannot be read again', async () => {
+    const { service, world } = await serve();
+    const stdin = Readable.from(
+      [rows(60_000, (n) => `u${n},a${n}\n`), 'last,41\n'].map((text) => Buffer.from(text)),
+    );
+    const { code } = await world.run(['upload', '-', '--types', 'Age:integer'], { stdin });
+    expect([code, written(service).flat()]).toMatchObject([3, [{ identity: 'last' }]]);
   });
 
   it.each([
