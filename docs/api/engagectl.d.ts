@@ -641,8 +641,11 @@ interface ConnectOptions {
   /** Receives the messages of the command line, and each request as `verbose`. */
   readonly log?: (kind: 'note' | 'warning' | 'verbose', text: string) => void;
 }
-/** Input records: paths of files, a stream of a file's bytes, or objects. */
-type Source = string | readonly string[] | Readable | Iterable<object> | AsyncIterable<object>;
+/**
+ * Input records: the path of a file, several files as file URLs, a stream of a file's bytes, or objects. A text is always a
+ * path, so check that records that somebody else sends are an array.
+ */
+type Source = string | readonly URL[] | Readable | Iterable<object> | AsyncIterable<object>;
 /** One account of the service. */
 interface Account extends AsyncDisposable {
   /** Creates or updates user profiles, or adds events. */

@@ -1166,6 +1166,42 @@ it('makes no user of a header row, in whatever rejects file it is', async () => 
 });
 
 it.each([
+  ['whose columns are moved', ['identity', 'Name', 'Email', 'Plan', 'City'], '4'],
+  [
+    'whose numbers another program has written',
+    ['Name', 'Email', 'Plan', 'identity', 'City'],
+    '4.0',
+  ],
+] as const)(
+  'sends no line number as identity of a row that was rejected twice, and %s',
+  async (_, order, line) => {
+    const { service, world } = await serve();
+    const text = 'Name,Email,Plan,identity,City\nBob,b@x.test,free,u2,Oslo\nCarl,c@x.test,paid\n';
+    writeFileSync(world.path('u.csv'), text);
+    expect((await world.run(['upload', 'u.csv', '--rejects', 'r1.csv'])).code).toBe(3);
+    expect((await world.run(['upload', 'r1.csv', '--rejects', 'r2.csv'])).code).toBe(3);
+    const names = [
+      'Name',
+      'Email',
+      'Plan',
+      'identity',
+      'City',
+      'engagectl_line',
+      'engagectl_error',
+    ];
+    const row = readFileSync(world.path('r2.csv'), 'utf8').split('\n')[1]!;
+    const cells = row.split(/,(?! but)/); // as wide as the header
+    expect(cells).toHaveLength(names.length);
+    const all = [...order, 'engagectl_line', 'engagectl_error'];
+    const saved = all.map((name) => cells[names.indexOf(name)]!.replace(/^3$/, line));
+    writeFileSync(world.path('r2.csv'), `${all.join(',')}\n${saved.join(',')}\n`);
+    const { code, stderr } = await world.run(['upload', 'r2.csv']);
+    expect([code, stderr]).toEqual([3, expect.stringContaining('in another column')]);
+    expect(written(service).flat()).toMatchObject([{ identity: 'u2' }]);
+  },
+);
+
+it.each([
   [
     'without the column of the line',
     (cells: readonly string[]) => [0, 1, 2, 4].map((at) => cells[at]),
