@@ -23,6 +23,9 @@ export const cutMark = '… [cut to 64 KiB]';
 /** Bytes before the mark. */
 export const cutTextBytes = rejectTextBytes - Buffer.byteLength(cutMark);
 
+/** End of the error of a record that is several lines of an input, because of a quote. */
+export const linesInOne = 'are one rejected record';
+
 /**
  * Whether an unparsable text of a rejects file is only the start of what was read, or may be: earlier builds wrote no mark.
  */

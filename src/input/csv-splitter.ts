@@ -1,4 +1,4 @@
-import { rejectTextBytes } from '../contract/file-formats.js';
+import { linesInOne, rejectTextBytes } from '../contract/file-formats.js';
 import {
   BEYOND,
   CsvScanner,
@@ -179,7 +179,7 @@ export class CsvSplitter implements RecordSplitter {
     const raw = rawExcerpt(text.subarray(at, endOfLine(text, where)));
     const lastLine = line + lineEnds;
     if (lastLine > line) {
-      const error = `${what}, on line ${lastLine}: lines ${line} to ${lastLine} are one rejected record`;
+      const error = `${what}, on line ${lastLine}: lines ${line} to ${lastLine} ${linesInOne}`;
       return { at, line, error, raw };
     }
     return { at, line, column: where - at + 1, error: what, raw };

@@ -57,9 +57,20 @@ export const defaultType = (key: string): CellType | undefined =>
 
 /** Whether the mapping file excludes the column; not for parts of the record such as the identity. */
 const isUnexpected = (name: string, options: UploadMapping): boolean =>
-  options.expected?.isExact === true &&
-  !optionalColumns(options).includes(name) &&
-  !rejectColumns.includes(name);
+  options.expected?.isExact === true && !isNamed(name, options) && !rejectColumns.includes(name);
+
+/** Whether the options name the column, as those of `optionalColumns`: that list would be made for each of many names. */
+const isNamed = (
+  name: string,
+  { map, drop, only, types, constants, lowercase, expected }: UploadMapping,
+): boolean =>
+  map.has(name) ||
+  drop.has(name) ||
+  only?.has(name) === true ||
+  (types.has(name) && !constants.has(name)) ||
+  lowercase.has(name) ||
+  expected?.required.has(name) === true ||
+  expected?.values.has(name) === true;
 
 /** Returns the key of a value in nested objects: its path, or the part of it within an object that --only names. */
 const keyOfPath = (path: string, object: string | undefined): string =>

@@ -15,6 +15,7 @@ import {
   cutMark,
   cutTextBytes,
   isCutRejectText,
+  linesInOne,
   namesOfPath,
   rejectColumns,
   rejectTextBytes,
@@ -327,28 +328,39 @@ function heldBackReason(
   if (column < 0) return undefined;
   const error = cell(column);
   if (error.endsWith(shifted.error) || isShifted(header, cell)) return shifted;
+  if (
+    error.includes(linesInOne) &&
+    header.some((name, at) => isDataColumn(name) && /[\r\n]/.test(cell(at)))
+  )
+    return joined;
   if (header.some((_, at) => cell(at).includes(cutMark))) return cutText;
   if (/^unknown: /i.test(error)) return retryUnknown ? undefined : unknownOutcomeError;
   return /^alreadySent: /i.test(error) && !again ? alreadySentError : undefined;
 }
 
-/** Error of a line of a CSV rejects file that was written as it was read. */
-const errorOfLine = /^(?:parse|notSent): /;
+/** Error of a line of a CSV rejects file that was written as it was read; an open quote in it takes the error into its cell. */
+const errorOfLine = /(?:^|[,;|\t]\d+[,;|\t]"*)(?:parse|notSent): /;
+/** An error, as a rejects file has it. */
+const errorOfStage = new RegExp(`^(?:${[...stages].join('|')})(?: \\d+)?: `, 'i');
 
 /**
  * Whether the cells of a row of a CSV rejects file are not in their columns: a spreadsheet or a program filled up a line with
- * too few cells, or dropped the last ones of a line with too many, or it was rejected twice. Then the number of the line may be
- * in the column of the identity.
+ * too few cells, or dropped the last ones of a line with too many, or read a broken quote in its own way, or it was rejected
+ * twice. Then the number of the line may be in the column of the identity.
  */
 function isShifted(header: readonly string[], cell: (column: number) => string): boolean {
   const error = cell(header.indexOf('engagectl_error'));
   const line = header.indexOf('engagectl_line');
   if (line < 0 ? error === '' : /[^\d.,\s]/.test(cell(line))) return true;
-  if (/^\d+$/.test(error)) return true;
-  return header.some(
-    (name, column) => !rejectColumns.includes(name) && errorOfLine.test(cell(column)),
-  );
+  if (error !== '' && !errorOfStage.test(error)) return true;
+  return header.some((name, column) => isDataColumn(name) && errorOfLine.test(cell(column)));
 }
+
+const isDataColumn = (name: string): boolean => !rejectColumns.includes(name);
+
+const joined = unreadable(
+  'it was several lines with a quote that is wrong, and another program may have made one cell of them: if they are one record, clear the error; otherwise correct and send the original input',
+);
 
 const shifted = unreadable(
   'the row has the error of a line in another column: move each cell to its column and clear the error, or correct and send the original input',
@@ -427,7 +439,7 @@ export function resentRows(
       resent.has(rejectsStage(json) ?? '');
   }
   if (!cells.header.includes('engagectl_error')) return undefined;
-  return (row) => resent.has(errorOf(rows, row).split(': ')[0]!);
+  return (row) => resent.has(errorOf(rows, row).split(/[: ]/, 1)[0]!);
 }
 
 /** Returns whether a row is a line of a rejects file whose record was not sent. */

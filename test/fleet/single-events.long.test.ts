@@ -167,7 +167,8 @@ describe.skipIf(stores[0]?.name !== 'Redis')('with a Redis', () => {
     ['NDJSON', (stage: string) => `${JSON.stringify({ ...reject, stage, record: event('A') })}\n`],
     [
       'CSV',
-      (stage: string) => `identity,ts,evtName,n,engagectl_error\nA,1700000000,E,1.5,${stage}: no\n`,
+      (stage: string) =>
+        `identity,ts,evtName,n,engagectl_error\nA,1700000000,E,1.5,${stage === 'service' ? 'service 515' : stage}: no\n`,
     ],
   ])('events of a rejects file (%s) are sent if they were not processed', async (format, text) => {
     await using service = await startService({ accountId: 'ACCOUNT-1', passcode });

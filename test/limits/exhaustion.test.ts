@@ -79,6 +79,29 @@ it.runIf(process.platform === 'linux').each([
   },
 );
 
+it.runIf(process.platform === 'linux').each([
+  [16, 0],
+  [20, 2],
+])(
+  'drafts a mapping file from 1,000 records with %i names of their own, or refuses to',
+  { timeout: 30_000 },
+  async (names, code) => {
+    const world = makeWorld();
+    const member = (row: number) => (_: unknown, n: number) => [`m${row}_${n}`, 1] as const;
+    const line = (row: number) =>
+      JSON.stringify({
+        identity: `u${row}`,
+        ...Object.fromEntries(Array.from({ length: names }, member(row))),
+      });
+    writeFileSync(world.path('in.ndjson'), linesOf(1000, line));
+    const argv = ['upload', 'in.ndjson', '--preview', '--write-mapping', 'm.json'];
+    const outcome = await runMeasured(world, argv);
+    expect(outcome.code, outcome.stderr).toBe(code);
+    if (code === 2) expect(outcome.stderr).toContain('the rows have more than 16384 columns');
+    expect(outcome.peak).toBeLessThan(mostBytes);
+  },
+);
+
 /** Values within objects with long names: the path of each takes as much as all of these names. */
 const deep = (depth: number, values: number): string => {
   const names = Array.from({ length: depth }, () => `{"${'k'.repeat(20_000)}":`).join('');

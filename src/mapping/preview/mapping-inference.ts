@@ -241,11 +241,11 @@ function* valuesOf(
   }
 }
 
-/** Maximum characters of the names of all columns, which the mapping file would list. */
-const mostNames = 4 * 1024 * 1024;
+/** Maximum columns that a mapping file would list, and maximum characters of their names together. */
+const most = { columns: 16_384, characters: 4 * 1024 * 1024 };
 
-const tooLongNames = (): EngagectlError =>
-  new EngagectlError('E-USAGE', 'the names of the columns have more than 4 MiB together', {
+const tooMany = (what: string): EngagectlError =>
+  new EngagectlError('E-USAGE', what, {
     why: 'a drafted mapping file lists every column',
     fix: 'write one by hand, with the columns that you need',
   });
@@ -280,7 +280,10 @@ export function sampleRows(
         let column = columns.get(name);
         if (!column) {
           nameCharacters += name.length;
-          if (nameCharacters > mostNames) throw tooLongNames();
+          if (nameCharacters > most.characters)
+            throw tooMany('the names of the columns have more than 4 MiB together');
+          if (columns.size === most.columns)
+            throw tooMany(`the rows have more than ${most.columns} columns`);
           columns.set(name, (column = new ColumnSample(name, zone)));
         }
         column.add(value);

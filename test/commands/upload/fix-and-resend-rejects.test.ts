@@ -649,7 +649,7 @@ describe('a rejects file of an input in another encoding', () => {
 
   it('is read in that encoding if a program saved it so', async () => {
     const { service, world } = await serve();
-    const text = 'identity,engagectl_line,engagectl_error\nm\xFCller,2,x\n';
+    const text = 'identity,engagectl_line,engagectl_error\nm\xFCller,2,validate: x\n';
     writeFileSync(world.path('bad.csv'), Buffer.from(text, 'latin1'));
     expect((await world.run(['upload', 'bad.csv', ...encoding])).code).toBe(0);
     expect(written(service)).toMatchObject([[{ identity: 'müller' }]]);
@@ -1197,6 +1197,43 @@ it.each([
     writeFileSync(world.path('r2.csv'), `${all.join(',')}\n${saved.join(',')}\n`);
     const { code, stderr } = await world.run(['upload', 'r2.csv']);
     expect([code, stderr]).toEqual([3, expect.stringContaining('in another column')]);
+    expect(written(service).flat()).toMatchObject([{ identity: 'u2' }]);
+  },
+);
+
+// as csv.reader and csv.writer of Python, and spreadsheets, read and write them
+it.each([
+  [
+    'broken quotes',
+    'name,note,identity\n5" pipe,x,"u1\nb,c,u2\n',
+    'name,note,identity,engagectl_line,engagectl_error\n"5"" pipe",x,"u1,2,parse: quote in an unquoted cell (column 2)""",,\n',
+    'in another column',
+  ],
+  [
+    'cells too many',
+    'email,name,identity\na@x.test,Smith,John,7,Main Street\nb@x.test,Bob,u2\n',
+    'email,name,identity,engagectl_line,engagectl_error\na@x.test,Smith,John,7,Main Street\n',
+    'in another column',
+  ],
+  [
+    'inches',
+    'identity,product\nu1,"TV 32""\nu3,"Sofa"\nu2,x\n',
+    'identity,product,engagectl_line,engagectl_error\nu1,"TV 32""\nu3,Sofa""",2,"parse: text after a closing quote, on line 3: lines 2 to 3 are one rejected record"\n',
+    'may have made one cell of them',
+  ],
+])(
+  'sends no row of a CSV rejects file that another program read in its own way: %s',
+  async (_, text, saved, why) => {
+    const { service, world } = await serve();
+    writeFileSync(world.path('u.csv'), text);
+    const first = await world.run(['upload', 'u.csv', '--rejects', 'r.csv']);
+    expect(first.code).toBe(3);
+    expect(readFileSync(world.path('r.csv'), 'utf8')).toContain(
+      saved.split('parse: ')[1]?.split('"')[0] ?? 'parse: ',
+    );
+    writeFileSync(world.path('r.csv'), saved);
+    const { code, stderr } = await world.run(['upload', 'r.csv']);
+    expect([code, stderr]).toEqual([3, expect.stringContaining(why)]);
     expect(written(service).flat()).toMatchObject([{ identity: 'u2' }]);
   },
 );
