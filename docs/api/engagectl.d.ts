@@ -665,7 +665,10 @@ interface Account extends AsyncDisposable {
     user: UserIdentifier,
     options?: Pick<LookUpOptions, 'reachability'> & JobOptions,
   ): Promise<JsonObject | undefined>;
-  /** Looks up users in input order, by `identity`, `email` or `objectId` of each record. */
+  /**
+   * Looks up users in input order, by the first of `identity`, `email` and `objectId` that a record has. Give `by` if
+   * somebody else writes the records: a member more would name another user.
+   */
   getProfiles(source: Source, options?: LookUpOptions & JobOptions): AsyncGenerator<LookedUpUser>;
   /** Closes the connections. */
   close(): Promise<void>;

@@ -442,13 +442,18 @@ it.each([
   ['batchSize', 0],
   ['limit', -1],
   ['event', []],
-])('refuses an export whose %s is %s, which would be empty', async (name, value) => {
-  const query: object = { event: 'Charged', from: '2025-11-01', to: '2025-11-02', [name]: value };
-  const exported = account.exportEvents(query as Parameters<Account['exportEvents']>[0]);
-  const refused = { id: 'E-USAGE', message: expect.stringContaining(name) as string };
-  await expect(all(exported)).rejects.toMatchObject(refused);
-  await expect(exported.toFile(inFolder('empty.ndjson')).result).rejects.toMatchObject(refused);
-});
+  ['overwrite', true],
+  ['fresh', true],
+])(
+  'refuses an export whose %s is %s, which would be empty, or replace a file',
+  async (name, value) => {
+    const query: object = { event: 'Charged', from: '2025-11-01', to: '2025-11-02', [name]: value };
+    const exported = account.exportEvents(query as Parameters<Account['exportEvents']>[0]);
+    const refused = { id: 'E-USAGE', message: expect.stringContaining(name) as string };
+    await expect(all(exported)).rejects.toMatchObject(refused);
+    await expect(exported.toFile(inFolder('empty.ndjson')).result).rejects.toMatchObject(refused);
+  },
+);
 
 it('takes the options as they are when it is called, whatever becomes of them', async () => {
   const before = service.requests().length;

@@ -176,6 +176,7 @@ function createExport(
   const { signal } = query;
   const job: ExportJob = async (request, ...more) => {
     refuseWrongOptions(query);
+    refuseFileOptions(query);
     return run(request, ...more);
   };
   const texts = () =>
@@ -206,6 +207,14 @@ function createExport(
       });
     },
   };
+}
+
+/** Refuses options of a file in a query, which may be a visitor's: they would replace the file. */
+function refuseFileOptions(query: object): void {
+  const ofFile: readonly string[] = ['overwrite', 'fresh', 'resume', 'missing', 'refresh'];
+  const found = ofFile.find((name) => Reflect.get(query, name) !== undefined);
+  if (found === undefined) return;
+  throw new EngagectlError('E-USAGE', `${found} is an option of toFile, not of the query`);
 }
 
 /** Refuses a path that a caller without types left out: the job would write to the program's stdout. */
