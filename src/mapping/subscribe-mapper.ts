@@ -45,8 +45,9 @@ const statusWords: Words<SubscriptionStatus> = {
   'opted-in': 'Resubscribe',
   opted_in: 'Resubscribe',
 };
-/** Words that are no status, but say that a row has the other one than a flag. */
+/** The same, with words that are read as no status, but may say that a row has the other one than a flag. */
 const statesOfUsers: Words<SubscriptionStatus> = {
+  ...statusWords,
   subscribe: 'Resubscribe',
   subscribed: 'Resubscribe',
   optin: 'Resubscribe',
@@ -215,7 +216,7 @@ function contradiction<T extends string>(
   if (column === undefined) return undefined;
   const text = new TextSlice();
   if (values.readOptional(column, text)) return undefined;
-  const found = wordOf(text, { ...words, ...statesOfUsers }, asMeant);
+  const found = wordOf<string>(text, part === 'status' ? statesOfUsers : words, asMeant);
   if (found === undefined || found === supplied) return undefined;
   return valueError(
     column,

@@ -92,9 +92,9 @@ it('unsubscribes nobody whose column "Status" is "Subscribed"', async () => {
   expect(written(service).flat()).toEqual([]);
 });
 
-it('sends rows whose column "Status" is about something else', async () => {
+it('sends rows whose columns "Status" and "Type" are about something else', async () => {
   const { world, service } = await serve();
-  writeFileSync(world.path('crm.csv'), 'value,Status,Type\na@x.com,active,opt-in\n');
+  writeFileSync(world.path('crm.csv'), 'value,Status,Type\na@x.com,active,optin\n');
   const flags = ['--type', 'email', '--status', 'Unsubscribe'];
   expect((await world.run(['subscribe', 'crm.csv', ...flags])).code).toBe(0);
   expect(written(service).flat()).toMatchObject([{ type: 'email', status: 'Unsubscribe' }]);
