@@ -59,18 +59,9 @@ export const defaultType = (key: string): CellType | undefined =>
 const isUnexpected = (name: string, options: UploadMapping): boolean =>
   options.expected?.isExact === true && !isNamed(name, options) && !rejectColumns.includes(name);
 
-/** Whether the options name the column, as those of `optionalColumns`: that list would be made for each of many names. */
-const isNamed = (
-  name: string,
-  { map, drop, only, types, constants, lowercase, expected }: UploadMapping,
-): boolean =>
-  map.has(name) ||
-  drop.has(name) ||
-  only?.has(name) === true ||
-  (types.has(name) && !constants.has(name)) ||
-  lowercase.has(name) ||
-  expected?.required.has(name) === true ||
-  expected?.values.has(name) === true;
+/** Whether the options name the column. A list of all of them would be made for each of many names. */
+const isNamed = (name: string, options: UploadMapping): boolean =>
+  namesIn(options).some((names) => names.has(name));
 
 /** Returns the key of a value in nested objects: its path, or the part of it within an object that --only names. */
 const keyOfPath = (path: string, object: string | undefined): string =>
@@ -198,8 +189,14 @@ const eventColumns = [
   },
 ] as const;
 
-/** Returns the columns that the options name besides the key. */
-export const optionalColumns = ({
+/** Names of columns: a Set or a Map of them, or a part of one. */
+interface Names {
+  has(name: string): boolean;
+  keys(): Iterable<string>;
+}
+
+/** Returns the columns that the options name besides the key, option by option. */
+const namesIn = ({
   map,
   drop,
   only,
@@ -207,16 +204,21 @@ export const optionalColumns = ({
   constants,
   lowercase,
   expected,
-}: UploadMapping): string[] => [
-  ...new Set([
-    ...map.keys(),
-    ...drop,
-    ...(only ?? []),
-    ...[...types.keys()].filter((name) => !constants.has(name)),
-    ...lowercase,
-    ...(expected?.required ?? []),
-    ...(expected?.values.keys() ?? []),
-  ]),
+}: UploadMapping): readonly Names[] => [
+  map,
+  drop,
+  ...(only ? [only] : []),
+  {
+    has: (name) => types.has(name) && !constants.has(name),
+    keys: () => [...types.keys()].filter((name) => !constants.has(name)),
+  },
+  lowercase,
+  ...(expected ? [expected.required, expected.values] : []),
+];
+
+/** Returns the columns that the options name besides the key. */
+export const optionalColumns = (options: UploadMapping): string[] => [
+  ...new Set(namesIn(options).flatMap((names) => [...names.keys()])),
 ];
 
 /** Returns the columns of JSON records that the options name; each must occur. */

@@ -45,7 +45,7 @@ const statusWords: Words<SubscriptionStatus> = {
   'opted-in': 'Resubscribe',
   opted_in: 'Resubscribe',
 };
-/** The same, with words that are read as no status, but may say that a row has the other one than a flag. */
+/** The same, and words that are never read as a status, but can contradict the one of `--status`. */
 const statesOfUsers: Words<SubscriptionStatus> = {
   ...statusWords,
   subscribe: 'Resubscribe',

@@ -124,7 +124,7 @@ export function checkRejectLimit(
   if (rejected === 0) return undefined;
   if (maxRejects === undefined) {
     const isSent = rehearsal !== 'check' && when === 'running';
-    // What a pipe still has would be lost: it cannot be read again.
+    // A pipe cannot be read again: the rest of it would be lost.
     return isSent && !piped ? allRejectedAlike(tally, option) : undefined;
   }
   const limit =
