@@ -209,7 +209,7 @@ describe('D limits apply to the result of operators and later uploads', () => {
       return process.cpuUsage(before).user;
     };
     // The machine may be busy and slow: the best of three, and against a text of the same length.
-    // A sum takes three times as long as the text; with a big integer of all digits, twenty times.
+    // A sum takes three times as long as the text; summed before it is checked, seventy times.
     const sums: number[] = [];
     const texts: number[] = [];
     for (let round = 0; round < 3; round++) {
