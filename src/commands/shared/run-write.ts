@@ -1,4 +1,5 @@
 import { writeEndpoints, type WriteEndpoint } from '../../contract/endpoints.js';
+import { inputFormatOfName } from '../../contract/file-formats.js';
 import { confirmIrreversible, confirmWrite } from '../../ui/prompt.js';
 import {
   suggestCommand,
@@ -102,11 +103,17 @@ export async function runWrite<Flags extends WriteFlags>(
 const isTypable = (files: readonly string[]): boolean =>
   files.length > 0 && files.length <= mostTyped && !files.includes('-');
 
-/** Returns the typed command for a rejects file, whose format needs no flags; `retriesUnknown`: with `--retry-unknown`. */
+/** Returns the typed command for a rejects file; `retriesUnknown`: with `--retry-unknown`. */
 function resendCommand(file: string, typed: TypedCommand, retriesUnknown: boolean): string {
-  if (!retriesUnknown) return suggestCommand(typed, [file], inputFlags);
-  return `${suggestCommand(typed, [file], [...inputFlags, 'retry-unknown'])} --retry-unknown`;
+  const format = rejectsFormatFlag(file);
+  if (!retriesUnknown) return `${suggestCommand(typed, [file], inputFlags)}${format}`;
+  const without = [...inputFlags, 'retry-unknown'];
+  return `${suggestCommand(typed, [file], without)} --retry-unknown${format}`;
 }
+
+/** The flag for a rejects file that is NDJSON, but whose name `--rejects` chose as that of one JSON array. */
+const rejectsFormatFlag = (file: string): string =>
+  inputFormatOfName(file) === 'json' ? ' --input-format ndjson' : '';
 
 /** Suggests the write after a dry run, and `verify` after a write that can be verified. */
 function nextCommand(
@@ -129,11 +136,11 @@ const settleCommand = (
   typed: TypedCommand,
 ): string | undefined =>
   writeEndpoints[name].settles
-    ? suggestCommand(
+    ? `${suggestCommand(
         { ...typed, name: 'verify --settle --within 10m -o open.ndjson' },
         [file],
         [...inputFlags, ...writeOnlyFlags],
-      )
+      )}${rejectsFormatFlag(file)}`
     : undefined;
 
 /**

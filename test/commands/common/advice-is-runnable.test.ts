@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import { EngagectlError } from '../../../src/errors.js';
@@ -78,19 +78,35 @@ it('suggests once to resume a run whose service failed half-way', async () => {
   expect((await world.run([...upload, '--resume'])).code).toBe(0);
 });
 
-it('prints a working command to look up records with unknown outcomes', async () => {
-  const { service, world } = await serve();
-  await service.fault({ times: 1, action: 'reset-after' });
-  writeFileSync(world.path('e.csv'), 'identity,ts,Plan\nu1,1790856000,gold\n');
-  const event = ['--type', 'event', '--event-name', 'Charged', '--types', 'Plan:string'];
-  const { code, stderr } = await world.run(['upload', 'e.csv', ...event, '--rejects', 'r.ndjson']);
-  const printed =
-    /fix: find out which ones arrived: engagectl (verify .*);/.exec(stderr)?.[1] ?? '';
-  expect([code, printed]).toEqual([6, expect.stringContaining('--settle --within 10m')]);
-  const settled = await world.run([...printed.split(' '), '--json']);
-  expect(settled.code, settled.stderr).toBe(0);
-  expect(settled.stdout).toContain('"settled":{"accepted":1,"absent":0,"unknown":0}');
-});
+// Rejects are NDJSON also under a name that stands for one JSON array.
+it.each(['r.ndjson', 'r.json'])(
+  'prints working commands for the rejects in %s',
+  async (rejects) => {
+    const { service, world } = await serve();
+    await service.fault({ times: 1, action: 'reset-after' });
+    writeFileSync(world.path('e.csv'), 'identity,ts,Plan\nu1,1790856000,gold\n');
+    const event = ['--type', 'event', '--event-name', 'Charged', '--types', 'Plan:string'];
+    const { code, stderr } = await world.run(['upload', 'e.csv', ...event, '--rejects', rejects]);
+    const printed =
+      /fix: find out which ones arrived: engagectl (verify .*);/.exec(stderr)?.[1] ?? '';
+    expect([code, printed]).toEqual([6, expect.stringContaining('--settle --within 10m')]);
+    const settled = await world.run([...printed.split(' '), '--json']);
+    expect(settled.code, settled.stderr).toBe(0);
+    expect(settled.stdout).toContain('"settled":{"accepted":1,"absent":0,"unknown":0}');
+    writeFileSync(world.path('users.csv'), 'identity,Age\nu1,x\n');
+    const typed = ['upload', 'users.csv', '--types', 'Age:integer', '--rejects', rejects];
+    const [, again] = /then: engagectl (.*)/.exec((await world.run(typed)).stderr) ?? [];
+    writeFileSync(
+      world.path(rejects),
+      readFileSync(world.path(rejects), 'utf8').replace('"x"', '7'),
+    );
+    const corrected = await world.run(again!.split(' '));
+    expect([corrected.code, corrected.stderr]).toEqual([
+      0,
+      expect.stringContaining('uploaded 1 record\n'),
+    ]);
+  },
+);
 
 it('names once the command that resumes an export to a file after Ctrl-C', async () => {
   const stop = new AbortController();
