@@ -67,6 +67,12 @@ describe('upload', () => {
     expect([error, result.unfinished, result.rejectsFile]).toEqual([undefined, false, null]);
   });
 
+  it.each(['{"identity":"u1"}', '5', 'null', 'true'])('takes %s for no source', (body) => {
+    const sent = JSON.parse(body) as { identity: string }[];
+    for (const use of ['upload', 'subscribe', 'demerge', 'verify', 'getProfiles'] as const)
+      expect(() => account[use](sent)).toThrow(/^the source holds no records, found \w+$/);
+  });
+
   it('takes no text of an array for a file, as a visitor may have sent it', () => {
     writeFileSync(inFolder('users.csv'), csv(3));
     const sent = JSON.parse(JSON.stringify([inFolder('users.csv')])) as { identity: string }[];

@@ -391,6 +391,7 @@ function openSource(source: Source): OpenSource {
   if (isUrls(source)) return { files: source.map(pathOf) };
   if (isArrayOf(source, (one) => typeof one === 'string')) throw textsAsSource();
   if (source instanceof Readable) return { files: [], stream: source };
+  if (!isIterable(source)) throw noSource(source);
   // Copied like options: its caller may empty the array, and fill it for the next job.
   const records: Records = Array.isArray(source) ? source.slice() : source;
   return { files: [], stream: streamOf(records), format: 'ndjson' };
@@ -424,6 +425,19 @@ const isArrayOf = (source: Source, isOne: (one: unknown) => boolean): boolean =>
 
 const isUrls = (source: Source): source is readonly URL[] =>
   isArrayOf(source, (one) => one instanceof URL);
+
+/** A caller without types may pass a single record, or nothing. */
+const isIterable = (source: unknown): boolean =>
+  typeof source === 'object' &&
+  source !== null &&
+  (Symbol.iterator in source || Symbol.asyncIterator in source);
+
+function noSource(source: unknown): EngagectlError {
+  const found = source === null ? 'null' : typeof source;
+  return new EngagectlError('E-USAGE', `the source holds no records, found ${found}`, {
+    fix: 'pass an array of records, [{ identity: "a" }], an iterable, a stream, or the path of a file',
+  });
+}
 
 function pathOf(file: URL): string {
   if (file.protocol === 'file:') return fileURLToPath(file);
