@@ -1,6 +1,6 @@
 import type * as answers from '../contract/response-schemas.js';
 import { cutAtWord, RequestFailure, type Failure } from './failure.js';
-import { parseRetryAfter } from './retry.js';
+import { isTransient, parseRetryAfter } from './retry.js';
 import { JsonSize } from '../text/json-limits.js';
 import { repeatedMember } from '../text/raw-json.js';
 import { toText, type Redact } from '../redact.js';
@@ -160,7 +160,8 @@ const shapes = async (): Promise<typeof answers> => import('../contract/response
 
 /**
  * Returns the refusal in a response, if any: by its status, or by a body
- * `{"status":"fail","code":n}` without `processed`, whose code replaces the status.
+ * `{"status":"fail","code":n}` without `processed`, whose code replaces the status. A code that is
+ * no HTTP status does not say that a request which failed with 5xx was not processed.
  */
 export async function serviceError(answer: Response): Promise<Refusal | undefined> {
   const { status, json } = answer;
@@ -168,7 +169,7 @@ export async function serviceError(answer: Response): Promise<Refusal | undefine
   if (fail?.code !== undefined) {
     const where = fail.code === status ? `HTTP ${status}` : `HTTP ${status}, code ${fail.code}`;
     return refusal(answer, {
-      status: fail.code,
+      status: fail.code < 100 && isTransient(status) ? status : fail.code,
       message: `${where}: ${fail.words}`,
       words: fail.words,
     });

@@ -69,7 +69,7 @@ function refusedWhole(situation: Situation, status: 400 | 413): Decision {
 }
 
 /** Statuses of an overloaded or unknown service: the request may have been processed. */
-const isTransient = (status: number): boolean => status === 408 || status >= 500;
+export const isTransient = (status: number): boolean => status === 408 || status >= 500;
 
 /** Retries while attempts and time are left. */
 function retryOrGiveUp(situation: Situation): Decision {
