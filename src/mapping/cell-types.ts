@@ -244,6 +244,25 @@ export function constantMembers({ constants, types, zone }: UploadMapping): Cons
   return { json: bytes.toString('utf8', 0, length), idempotent: records.idempotent };
 }
 
+/** Throws EngagectlError E-USAGE if one of these columns has a type that is not a text. */
+export function refuseOtherThanTexts(
+  types: UploadMapping['types'],
+  columns: Iterable<string> = types.keys(),
+): void {
+  for (const column of columns) {
+    const type = types.get(column) ?? 'string';
+    if (type === 'string' || type.startsWith('phone')) continue;
+    throw new EngagectlError(
+      'E-USAGE',
+      `column ${JSON.stringify(column)} cannot have the type ${type}`,
+      {
+        why: 'identifiers, addresses, statuses and names of events are texts',
+        fix: 'use string, or a type of phone numbers such as phone(DE)',
+      },
+    );
+  }
+}
+
 /**
  * Returns the rules of values with these types, which must be texts, and of columns in lower case. Throws
  * EngagectlError E-USAGE for a type that is not a text.
@@ -252,17 +271,7 @@ export function textRules({
   types,
   lowercase,
 }: Pick<UploadMapping, 'types' | 'lowercase'>): Pick<ValueRules, 'spelled' | 'convert'> {
-  for (const [column, type] of types) {
-    if (type === 'string' || type.startsWith('phone')) continue;
-    throw new EngagectlError(
-      'E-USAGE',
-      `column ${JSON.stringify(column)} cannot have the type ${type}`,
-      {
-        why: 'identifiers, addresses and statuses are texts',
-        fix: 'use string, or a type of phone numbers such as phone(DE)',
-      },
-    );
-  }
+  refuseOtherThanTexts(types);
   const records = new RecordBuilder();
   return {
     spelled: new Set(types.keys()),

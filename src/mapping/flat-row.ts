@@ -1,11 +1,12 @@
+import { EngagectlError } from '../errors.js';
 import { columnError, type Column } from './columns.js';
 import { setKey, nameError, notStringFailure } from './identity.js';
-import { timeReader } from './cell-types.js';
+import { refuseOtherThanTexts, timeReader, writeTypedValue } from './cell-types.js';
 import { quoteForShell } from '../wording.js';
 import { jsonToken } from '../text/json-parser.js';
-import { quoteValue, type TextSlice } from '../text/text-slice.js';
+import { quoteValue, TextSlice } from '../text/text-slice.js';
 import type { RecordBuilder } from './record-block.js';
-import type { UploadMapping, Expectations } from './upload-mapping.js';
+import type { CellType, UploadMapping, Expectations } from './upload-mapping.js';
 
 /** Indexes of the cells that are parts of a record, or -1. */
 export interface HeadCells {
@@ -33,6 +34,24 @@ export interface FlatRow {
   writeString(index: number): void;
 }
 
+/**
+ * Throws E-USAGE if --map renames the key: the column would be sent as the key all the same, and not under the other
+ * name. Also if a key or the name of the event has a type that is not a text.
+ */
+export function refuseWrongKeys({ identity, objectId, map, types, kind }: UploadMapping): void {
+  for (const [role, column] of Object.entries({ identity, objectId })) {
+    const key = column === undefined ? undefined : map.get(column);
+    if (key === undefined || key === role) continue;
+    throw new EngagectlError('E-USAGE', `column "${column}" cannot be sent as "${key}"`, {
+      why: `it is sent as the ${role} of the user, and a column is sent once`,
+      fix: 'omit it from --map, or add a copy of the column to the input',
+    });
+  }
+  const names = [...map].flatMap(([column, key]) => (key === 'evtName' ? column : []));
+  const ofEvent = kind === 'event' ? ['evtName', ...names] : [];
+  refuseOtherThanTexts(types, [identity, objectId ?? identity, ...ofEvent]);
+}
+
 const openIdentity = Buffer.from('"identity":');
 const openObjectId = Buffer.from('"objectId":');
 export const openProfileData = Buffer.from(',"type":"profile","profileData":{');
@@ -56,7 +75,7 @@ export function writeRecordHead(
 
 /** Writes identity and objectId. At least one is required; the identity determines the order of records. */
 function writeKeys(row: FlatRow, records: RecordBuilder, options: UploadMapping) {
-  const { identity, objectId, types } = options;
+  const { identity, objectId } = options;
   const { out } = records;
   const { parts } = row;
   const hasIdentity = parts.identity >= 0 && !row.isEmpty(parts.identity);
@@ -67,45 +86,62 @@ function writeKeys(row: FlatRow, records: RecordBuilder, options: UploadMapping)
   }
   if (hasObjectId) {
     out.raw(openObjectId);
-    const failure = writeKey(row, parts.objectId, { part: 'objectId', records, types });
+    const failure = writeKey(row, parts.objectId, { part: 'objectId', records, options });
     if (failure !== undefined) return failure;
     if (hasIdentity) out.byte(jsonToken.comma);
   }
   if (!hasIdentity) return undefined;
   out.raw(openIdentity);
-  return writeKey(row, parts.identity, { part: 'identity', records, types });
+  return writeKey(row, parts.identity, { part: 'identity', records, options });
+}
+
+interface KeyTarget {
+  readonly part: 'identity' | 'objectId';
+  readonly records: RecordBuilder;
+  readonly options: UploadMapping;
 }
 
 function writeKey(
   row: FlatRow,
   index: number,
-  {
-    part,
-    records,
-    types,
-  }: {
-    readonly part: 'identity' | 'objectId';
-    readonly records: RecordBuilder;
-    readonly types: UploadMapping['types'];
-  },
+  { part, records, options }: KeyTarget,
 ): string | undefined {
+  const name = row.name(index);
+  const type = options.types.get(name);
   const text = row.text(index);
   const isNumber = !row.isString(index) && /^[-\d]/.test(text.toString());
-  const isSpelled = isNumber && types.get(row.name(index)) === 'string';
-  const advice = isNumber
-    ? ` (--types ${quoteForShell(`${row.name(index)}:string`)} accepts it)`
-    : '';
-  const failure =
-    row.isString(index) || isSpelled
-      ? setKey(part, text, records)
-      : `${notStringFailure(text)}${advice}`;
-  if (failure !== undefined) return columnError(row.name(index), failure);
+  const isSpelled = isNumber && type !== undefined;
+  if (!row.isString(index) && !isSpelled) {
+    const advice = isNumber ? ` (--types ${quoteForShell(`${name}:string`)} accepts it)` : '';
+    return columnError(name, `${notStringFailure(text)}${advice}`);
+  }
+  const isConverted = type !== undefined && type !== 'string';
+  const failure = isConverted
+    ? writeConvertedKey(text, type, { part, records, options })
+    : setKey(part, text, records);
+  if (failure !== undefined) return columnError(name, failure);
+  if (isConverted) return undefined;
   const placeholder = row.placeholderReason?.(text);
-  if (placeholder !== undefined)
-    return columnError(row.name(index), `${quoteValue(text)} ${placeholder}`);
+  if (placeholder !== undefined) return columnError(name, `${quoteValue(text)} ${placeholder}`);
   if (isSpelled) records.out.string(text.toString());
   else row.writeString(index);
   return undefined;
+}
+
+const converted = new TextSlice();
+
+/** Writes a key that is a phone number, the only type that changes a key (`refuseOtherThanTexts`). */
+function writeConvertedKey(
+  text: TextSlice,
+  type: CellType,
+  { part, records, options }: KeyTarget,
+): string | undefined {
+  const { out } = records;
+  const start = out.length + 1;
+  return (
+    writeTypedValue(text, type, records, options.zone) ??
+    setKey(part, converted.of(out.bytes, start, out.length - 1), records)
+  );
 }
 
 /** Writes everything between the keys and the members of the data. */

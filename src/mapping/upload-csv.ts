@@ -230,10 +230,12 @@ export function recordTemplate(
 }
 
 /** Returns the key column if the head of a record consists of it alone and needs no other check; otherwise -1. */
-function keyColumn(columns: readonly Column[], { kind, expected }: UploadMapping): number {
+function keyColumn(columns: readonly Column[], { kind, expected, types }: UploadMapping): number {
   const isKeyedTwice = columns.some(({ role }) => role === 'objectId');
   if (kind === 'event' || isKeyedTwice || expected) return -1;
-  return columns.findIndex(({ role, isLowercased }) => role === 'identity' && !isLowercased);
+  const isAsRead = ({ name, isLowercased }: Column): boolean =>
+    !isLowercased && (types.get(name) ?? 'string') === 'string';
+  return columns.findIndex((column) => column.role === 'identity' && isAsRead(column));
 }
 
 /**

@@ -8,7 +8,6 @@ import {
   type ColumnRole,
   type Column,
 } from './columns.js';
-import { EngagectlError } from '../errors.js';
 import {
   blockedAddresses,
   hasBlockedAddress,
@@ -45,7 +44,13 @@ import {
 } from './record-block.js';
 import { misspelledColumns } from './preview/field-spelling.js';
 import { CsvUploadMapper } from './upload-csv.js';
-import { writeRecordHead, checkExpectations, type FlatRow, type HeadCells } from './flat-row.js';
+import {
+  checkExpectations,
+  refuseWrongKeys,
+  writeRecordHead,
+  type FlatRow,
+  type HeadCells,
+} from './flat-row.js';
 import { TextSlice, equalBytes } from '../text/text-slice.js';
 import { constantMembers, emptyValue, writeString, writeTypedValue } from './cell-types.js';
 import { addressKeys, strayCharacterError } from './identity.js';
@@ -61,9 +66,12 @@ import type { UploadMapping } from './upload-mapping.js';
 
 export { type UploadMapping } from './upload-mapping.js';
 
-/** Maps rows to upload records (endpoint 1): profiles and events. Throws E-USAGE if --map renames the key. */
+/**
+ * Maps rows to upload records (endpoint 1): profiles and events. Throws E-USAGE if --map renames the key, or --types
+ * makes it something other than a text.
+ */
 export function uploadMapper(options: UploadMapping): Mapper {
-  refuseRenamedKey(options);
+  refuseWrongKeys(options);
   const json = new UploadJson(options);
   let opened: CsvUploadMapper | undefined;
   let isBlocked = false;
@@ -109,25 +117,15 @@ const isExportFor =
   (header: readonly string[]): boolean =>
     exportedKind(header, options) !== undefined;
 
-/** Throws E-USAGE: the column would be sent as the key all the same, and not under the other name. */
-function refuseRenamedKey({ identity, objectId, map }: UploadMapping): void {
-  for (const [role, column] of Object.entries({ identity, objectId })) {
-    const key = column === undefined ? undefined : map.get(column);
-    if (key === undefined || key === role) continue;
-    throw new EngagectlError('E-USAGE', `column "${column}" cannot be sent as "${key}"`, {
-      why: `it is sent as the ${role} of the user, and a column is sent once`,
-      fix: 'omit it from --map, or add a copy of the column to the input',
-    });
-  }
-}
-
 /**
  * Returns the key location. With another identity column, the key of a JSON row depends on the row's shape; in lower
- * case, it depends on the record.
+ * case or as a phone number, it depends on the record.
  */
 function keysOf(options: UploadMapping): KeyLocation {
-  const { identity, objectId = 'objectId', lowercase } = options;
-  if (lowercase.has(identity) || lowercase.has(objectId))
+  const { identity, objectId = 'objectId', lowercase, types } = options;
+  const isChanged = (column: string): boolean =>
+    lowercase.has(column) || (types.get(column) ?? 'string') !== 'string';
+  if (isChanged(identity) || isChanged(objectId))
     return { cells: () => undefined, member: undefined };
   const placed = (header: readonly string[], role: ColumnRole): number =>
     header.findIndex((name) => resolveColumn(name, options).role === role);
@@ -153,11 +151,14 @@ const changes = [
 ] as const;
 
 /** Returns the error for records that are sent unchanged, if an option would change them. */
-function unchangedFailure(options: UploadMapping): string | undefined {
-  const change = changes.find(([name]) => options[name]?.size);
+function unchangedFailure({ types, identity, ...options }: UploadMapping): string | undefined {
+  const isPhone = types.get(identity)?.startsWith('phone') === true;
+  const change = isPhone
+    ? '--types changes the identity only of'
+    : changes.find(([name]) => options[name]?.size)?.[1];
   return (
     change &&
-    `${change[1]} flat rows, but this is an upload record or an exported record, which is sent unchanged`
+    `${change} flat rows, but this is an upload record or an exported record, which is sent unchanged`
   );
 }
 

@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { serve, written } from '../../support/serve.js';
 
 const profile = (identity: string, profileData: object) => ({
@@ -188,4 +188,53 @@ it('writes records as they were read to the rejects file with --lowercase', asyn
   expect((await world.run(['upload', 'u.csv', '--lowercase', 'Email'])).code).toBe(3);
   const reject = JSON.parse(readFileSync(world.path('u.csv.rejects.ndjson'), 'utf8')) as object;
   expect(reject).toMatchObject({ record: { identity: 'Ann', Email: ' X@y.com' } });
+});
+
+// A phone number is an identity in many accounts, and has as many spellings as there are programs that write it.
+describe('an identity with the type of phone numbers', () => {
+  const key = ['--identity', 'Phone', '--types', 'Phone:phone(DE)'];
+
+  it.each([
+    ['u.csv', 'Phone,City\n030 123456,Oslo\n+49 (30) 123456,Bern\nnone,Rom\n'],
+    [
+      'u.ndjson',
+      '{"Phone":"030 123456","City":"Oslo"}\n{"Phone":"+49 (30) 123456","City":"Bern"}\n{"Phone":"none"}\n',
+    ],
+  ])('is sent in one spelling from %s, and verified under it', async (name, text) => {
+    const { world, service } = await serve();
+    writeFileSync(world.path(name), text);
+    const sent = await world.run(['upload', name, ...key]);
+    expect([sent.code, sent.stderr]).toEqual([3, expect.stringContaining('phone number of DE')]);
+    expect(written(service)).toEqual([
+      [profile('+4930123456', { City: 'Oslo' })],
+      [profile('+4930123456', { City: 'Bern' })],
+    ]);
+    writeFileSync(world.path(name), text.replace('Oslo', 'Bern'));
+    expect((await world.run(['verify', name, ...key])).stderr).toMatch(/^0 of 1 user differ/m);
+    const event = ['--type', 'event', '--event-name', 'A', '--ts', 'now'];
+    await world.run(['upload', name, ...key, ...event]);
+    const events = written(service).slice(2).flat();
+    expect(events).toMatchObject([{ identity: '+4930123456' }, { identity: '+4930123456' }]);
+  });
+
+  it('is not given to records that are sent unchanged', async () => {
+    const { world, service } = await serve();
+    writeFileSync(world.path('u.ndjson'), `${JSON.stringify(profile('030 123456', {}))}\n`);
+    const types = ['--types', 'identity:phone(DE)'];
+    const { code, stderr } = await world.run(['upload', 'u.ndjson', ...types]);
+    expect([code, stderr]).toEqual([3, expect.stringContaining('changes the identity only of')]);
+    expect(written(service)).toEqual([]);
+  });
+
+  it.each([
+    ['identity:integer', []],
+    ['Device:boolean', ['--object-id', 'Device']],
+    ['evtName:number', ['--type', 'event', '--ts', 'now']],
+    ['What:date', ['--type', 'event', '--ts', 'now', '--map', 'What=evtName']],
+  ])('is the only one besides string: %s', async (type, flags) => {
+    const { world } = await serve();
+    writeFileSync(world.path('u.csv'), 'identity,Device,evtName,What\n1,true,2,3\n');
+    const { code, stderr } = await world.run(['upload', 'u.csv', ...flags, '--types', type]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('cannot have the type')]);
+  });
 });
