@@ -1,3 +1,4 @@
+import { requestCodes } from '../contract/error-codes.js';
 import { EngagectlError } from '../errors.js';
 import { toText, type Redact } from '../redact.js';
 
@@ -18,6 +19,8 @@ export type Failure =
       readonly sent: true;
       readonly status: number;
       readonly message: string;
+      /** The HTTP status is 5xx or 408, whatever the code says. */
+      readonly mayBeProcessed?: true;
       /** The event does not exist in the account. */
       readonly namesEvent?: true;
       /** The message mentions a cursor. */
@@ -116,7 +119,8 @@ function adviceOn(failure: Failure) {
     if (status === 400) return advice.refusedRequest;
     if (status === 401 || status === 403) return advice.wrongCredentials;
     if (status >= 300 && status < 400) return advice.redirected;
-    if (status < 500 && status !== 408 && status !== 429) return advice.notThisService;
+    const isTemporary = [408, 429, requestCodes.pending].includes(status);
+    if (status < 500 && !isTemporary) return advice.notThisService;
   }
   return failure.sent ? advice.unavailable : advice.unreachable;
 }

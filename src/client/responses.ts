@@ -182,13 +182,14 @@ export async function serviceError(answer: Response): Promise<Refusal | undefine
 
 /** Classifies the message before it is redacted. */
 const refusal = (
-  { headers, redact }: Response,
+  { status: httpStatus, headers, redact }: Response,
   { status, message, words }: { status: number; message: string; words: string },
 ): Refusal => ({
   kind: 'refused',
   sent: true,
   status,
   message: redact(message),
+  ...(isTransient(httpStatus) && { mayBeProcessed: true }),
   ...requestIdOf(headers, redact),
   ...(/\bcursor\b/i.test(words) && { namesCursor: true }),
   ...(/\binvalid event\b/i.test(words) && { namesEvent: true }),

@@ -1,3 +1,4 @@
+import { requestCodes } from '../contract/error-codes.js';
 import { cutAtWord, toAttempt, requestError, type Failure, type Attempt } from './failure.js';
 import type { Runtime } from '../runtime.js';
 import type { StallTimer } from './timeouts.js';
@@ -50,6 +51,7 @@ export function retryDecision(situation: Situation): Decision {
   const { failure, work } = situation;
   if (failure.kind === 'refused') {
     const { status } = failure;
+    if (failure.mayBeProcessed && work === 'notIdempotent') return { action: 'unknown' };
     if (status === 429) return retryOrGiveUp(situation);
     if (status === 400 || status === 413) return refusedWhole(situation, status);
     if (!isTransient(status)) return { action: 'stop' };
@@ -68,8 +70,9 @@ function refusedWhole(situation: Situation, status: 400 | 413): Decision {
   return { action: work === 'read' ? 'stop' : 'split' };
 }
 
-/** Statuses of an overloaded or unknown service: the request may have been processed. */
-export const isTransient = (status: number): boolean => status === 408 || status >= 500;
+/** Statuses of an overloaded or busy service: the request may have been processed, or still be. */
+export const isTransient = (status: number): boolean =>
+  status === 408 || status >= 500 || status === requestCodes.pending;
 
 /** Retries while attempts and time are left. */
 function retryOrGiveUp(situation: Situation): Decision {

@@ -269,7 +269,7 @@ export function otherKeyFailure(
   const isNamed = named.identity !== undefined || named.objectId !== undefined;
   if (isNamed && keyParts.every((part) => keys[part] === named[part])) return undefined;
   const [what, user] = isNamed ? ['', 'another user'] : ['it is empty or missing, and ', 'a user'];
-  return `column "${column}": ${what}this record, which is sent unchanged, names ${user}`;
+  return `column ${JSON.stringify(column)}: ${what}this record, which is sent unchanged, names ${user}`;
 }
 
 /**
@@ -435,7 +435,7 @@ function missingMember(json: JsonParser, name: string): string {
   for (let index = 0; index < json.count; index++) {
     const key = json.nameAt(index);
     if (key.toLowerCase() !== name.toLowerCase()) continue;
-    return `${name} is missing; the record has "${key}": write it "${name}"`;
+    return `${name} is missing; the record has ${JSON.stringify(key)}: write it "${name}"`;
   }
   return `${name} is missing`;
 }

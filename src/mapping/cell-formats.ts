@@ -23,6 +23,8 @@ export const latest = Date.UTC(2101, 0) / 1000 - 1;
 
 /** Days from 1899-12-30, the first day of spreadsheets, to 1970-01-01. */
 const excelDays = 25_569;
+/** 1 March 1900: Excel counts a 29 February before it, so programs differ about smaller numbers. */
+const firstSureDay = 61;
 const secondsPerDay = 86_400;
 const digitZero = 0x30;
 
@@ -203,7 +205,7 @@ const daysOf = (year: number, month: number): number => {
 function readExcel(text: string, zone: TimeZone): number | undefined {
   if (!/^\d{1,5}(?:[.,]\d+)?$/.test(text)) return undefined;
   const days = Number(text.replace(',', '.'));
-  if (days < 1) return undefined;
+  if (days < firstSureDay) return undefined;
   return zone.toEpoch(Math.round((days - excelDays) * secondsPerDay));
 }
 

@@ -146,6 +146,7 @@ function compileFormat(kind: string, format: string): Write {
       return (text, { out }) => {
         const values = text.toString().split(format === '' ? ',' : format);
         const filled = values.map((value) => value.trim()).filter((value) => value !== '');
+        if (filled.length === 0) return 'has no values (--trim reads blanks as an empty cell)';
         out.raw(Buffer.from(JSON.stringify(filled)));
         return undefined;
       };

@@ -121,7 +121,7 @@ export function resolveColumns(
   refuseUnexpected(columns, source);
   const [first, second] = columnsWithSameKey(columns) ?? [];
   if (first && second) {
-    const message = `${source}: columns "${first.name}" and "${second.name}" are both sent as "${first.key}"`;
+    const message = `${source}: columns ${JSON.stringify(first.name)} and ${JSON.stringify(second.name)} are both sent as ${JSON.stringify(first.key)}`;
     const fix = 'drop one with --drop <column>, or map it to another key';
     const why = 'a record has each key only once';
     throw new EngagectlError('E-HEADER-DUPLICATE', message, { why, fix, file: source, line: 1 });
@@ -129,7 +129,7 @@ export function resolveColumns(
   const overridden = columns.find(({ role, key }) => role === 'data' && options.constants.has(key));
   if (overridden) {
     const { name, key } = overridden;
-    const message = `${source}: column "${name}" is sent as "${key}", which --set also sets`;
+    const message = `${source}: column ${JSON.stringify(name)} is sent as ${JSON.stringify(key)}, which --set also sets`;
     throw new EngagectlError('E-HEADER-DUPLICATE', message, {
       why: 'a record has each key only once',
       fix: `leave the column out with --drop ${quoteForShell(name)}, or set another key`,
@@ -269,11 +269,11 @@ export function missingColumnsError(
 }
 
 const quotedList = (names: readonly string[]): string =>
-  names.map((name) => `"${name}"`).join(', ');
+  names.map((name) => JSON.stringify(name)).join(', ');
 
 /** Returns the error of one cell. */
 export const columnError = (name: string, failure: string): string =>
-  `column "${name}": ${failure}`;
+  `column ${JSON.stringify(name)}: ${failure}`;
 
 /** Maximum characters of the paths of a record. A path repeats the names around a value, so that few bytes have long paths. */
 const mostPaths = 4 * 1024 * 1024;
@@ -381,7 +381,7 @@ export class NestedColumns {
 const pathWithin = (path: string): string => `${path.replace(/\\+$/, '$&$&')}.`;
 
 const ambiguousPath = (path: string): string =>
-  `it has the name "${path}" beside "${namesOfPath(path)[0]}", and either may be meant: remove one of them`;
+  `it has the name ${JSON.stringify(path)} beside ${JSON.stringify(namesOfPath(path)[0])}, and either may be meant: remove one of them`;
 
 /** A member of an object, of which the parser may have read another one since. */
 interface NestedMember {

@@ -67,7 +67,7 @@ export function refuseRespelledKey(header: readonly string[], source: string): v
   if (spelled === undefined) return;
   throw new EngagectlError(
     'E-COLUMN-MISSING',
-    `${source}: an export without the column "${key}", but with "${spelled}"`,
+    `${source}: an export without the column "${key}", but with ${JSON.stringify(spelled)}`,
     {
       file: source,
       line: 1,
@@ -87,7 +87,7 @@ export function exportAsTable(header: readonly string[], columns: readonly Colum
   const sent = columns.find(({ role, key }) => role === 'data' && long.test(key));
   if (!sent || exportedKind(header) === undefined) return [];
   return [
-    `the header is that of an export, but options name columns, so that it is read as an ordinary CSV: "${sent.key}" is sent under this name`,
+    `the header is that of an export, but options name columns, so that it is read as an ordinary CSV: ${JSON.stringify(sent.key)} is sent under this name`,
   ];
 }
 
@@ -100,7 +100,8 @@ export function unsentColumns(header: readonly string[], options: UploadMapping)
   );
   const data = kind === 'event' ? 'event_props' : 'profileData';
   return added.map(
-    (name) => `column "${name}" is not sent, because exports have none: name it "${data}.${name}"`,
+    (name) =>
+      `column ${JSON.stringify(name)} is not sent, because exports have none: name it ${JSON.stringify(`${data}.${name}`)}`,
   );
 }
 
@@ -209,6 +210,8 @@ function textOf(
   return parts.length > 0 ? `{${parts.join(',')}}` : undefined;
 }
 
+const mostNames = 1000;
+
 /**
  * Splits a column such as `profileData.a\.b` into its names. Only dots and backslashes are escaped: any other backslash is
  * text, so that no column `i\dentity` takes the place of `identity`.
@@ -219,7 +222,11 @@ function pathOf(column: string): string[] {
     if (part === '.') names.push('');
     else names.push(names.pop()! + part.replace(/^\\(?=.)/su, ''));
   }
-  return names;
+  // A record as deep as that is rejected by its parser, without a call for each of its names.
+  return [
+    ...names.slice(0, mostNames),
+    ...(names.length > mostNames ? [names.slice(mostNames).join('.')] : []),
+  ];
 }
 
 /**

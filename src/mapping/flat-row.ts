@@ -42,10 +42,14 @@ export function refuseWrongKeys({ identity, objectId, map, types, kind }: Upload
   for (const [role, column] of Object.entries({ identity, objectId })) {
     const key = column === undefined ? undefined : map.get(column);
     if (key === undefined || key === role) continue;
-    throw new EngagectlError('E-USAGE', `column "${column}" cannot be sent as "${key}"`, {
-      why: `it is sent as the ${role} of the user, and a column is sent once`,
-      fix: 'omit it from --map, or add a copy of the column to the input',
-    });
+    throw new EngagectlError(
+      'E-USAGE',
+      `column ${JSON.stringify(column)} cannot be sent as ${JSON.stringify(key)}`,
+      {
+        why: `it is sent as the ${role} of the user, and a column is sent once`,
+        fix: 'omit it from --map, or add a copy of the column to the input',
+      },
+    );
   }
   const names = [...map].flatMap(([column, key]) => (key === 'evtName' ? column : []));
   const ofEvent = kind === 'event' ? ['evtName', ...names] : [];

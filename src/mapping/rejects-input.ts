@@ -125,7 +125,7 @@ const alreadySentError = {
 /** Whoever writes members beside a column such as `code` must not be able to choose another user with `record`. */
 const ambiguous = (column: string): RejectReason => ({
   stage: 'validate',
-  error: `it may be a line of a rejects file, or a record with a column "${column}" of its own: rename the column, or send the records alone (jq -c .record)`,
+  error: `it may be a line of a rejects file, or a record with a column ${JSON.stringify(column)} of its own: rename the column, or send the records alone (jq -c .record)`,
 });
 
 const unreadable = (error: string): RejectReason => ({ stage: 'parse', error });
@@ -276,7 +276,8 @@ function splitCsvLine(
   if (!line.isWellFormed()) return 'not valid Unicode: half of a character is missing';
   const doubled = escape === quote ? {} : { escape };
   const ambiguous = dialectError({ delimiter, quote, ...doubled });
-  if (ambiguous) return `the member "${ambiguous.name}" cannot be used: ${ambiguous.why}`;
+  if (ambiguous)
+    return `the member ${JSON.stringify(ambiguous.name)} cannot be used: ${ambiguous.why}`;
   const bytes = Buffer.from(line);
   const markers = {
     delimiter: Buffer.from(delimiter),

@@ -220,6 +220,6 @@ function contradiction<T extends string>(
   if (found === undefined || found === supplied) return undefined;
   return valueError(
     column,
-    `is ${found}, and --${part} is ${supplied}: read it with --map ${column}=${part}, or rename "${column}"`,
+    `is ${found}, and --${part} is ${supplied}: read it with --map ${column}=${part}, or rename ${JSON.stringify(column)}`,
   );
 }

@@ -370,10 +370,18 @@ class FlatJsonRow implements FlatRow {
     if (map.size === 0 && constants.size === 0 && !this.#hasPaths) return undefined;
     const columns = this.#columns.slice(0, this.#json.count);
     const [, second] = columnsWithSameKey(columns) ?? [];
-    if (second) return columnError(second.name, `another column is also sent as "${second.key}"`);
+    if (second)
+      return columnError(
+        second.name,
+        `another column is also sent as ${JSON.stringify(second.key)}`,
+      );
     const set = columns.find(({ role, key }) => role === 'data' && constants.has(key));
     return (
-      set && columnError(set.name, `--set also sets "${set.key}"; --drop it, or set another key`)
+      set &&
+      columnError(
+        set.name,
+        `--set also sets ${JSON.stringify(set.key)}; --drop it, or set another key`,
+      )
     );
   }
 
@@ -408,7 +416,7 @@ class FlatJsonRow implements FlatRow {
     const columns = this.#columns.slice(0, this.#json.count);
     const other = columns.find((column) => column.name.toLowerCase() === name.toLowerCase());
     return other && other.name !== name
-      ? `; the row has "${other.name}": --identity ${quoteForShell(other.name)}`
+      ? `; the row has ${JSON.stringify(other.name)}: --identity ${quoteForShell(other.name)}`
       : '';
   }
 

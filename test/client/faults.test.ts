@@ -223,7 +223,14 @@ it.each([
 ])('treats HTTP %i %j as a refusal with status %i', async (status, body, counted, message) => {
   const { client } = await rig([answer(status, body)]);
   const failure = failureOf(await client.write('upload', records(1), never));
-  expect(failure).toEqual({ kind: 'refused', sent: true, status: counted, message });
+  const mayBeProcessed = status >= 500 || status === 408 || undefined;
+  expect(failure).toEqual({
+    kind: 'refused',
+    sent: true,
+    status: counted,
+    message,
+    mayBeProcessed,
+  });
 });
 
 it('accepts a fail body with processed as a response', async () => {

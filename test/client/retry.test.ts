@@ -11,7 +11,7 @@ import {
 const policy: RetryPolicy = { maxAttempts: 8, retryForMs: 600_000, retryBaseMs: 500 };
 const works: readonly Idempotency[] = ['read', 'idempotent', 'notIdempotent'];
 
-const refused = (status: number, retryAfterMs?: number): Failure => ({
+const refused = (status: number, retryAfterMs?: number): Failure & { kind: 'refused' } => ({
   kind: 'refused',
   sent: true,
   status,
@@ -60,7 +60,11 @@ describe('D the decision after a failure', () => {
     ['409', refused(409), ['stop', 'stop', 'stop']],
     ['301', refused(301), ['stop', 'stop', 'stop']],
     ['307', refused(307), ['stop', 'stop', 'stop']],
-    ['code 2', refused(2), ['stop', 'stop', 'stop']],
+    ['code 2, still in progress', refused(2), ['wait', 'wait', 'unknown']],
+    ['code 3', refused(3), ['stop', 'stop', 'stop']],
+    ['503 with code 429', { ...refused(429), mayBeProcessed: true }, ['wait', 'wait', 'unknown']],
+    ['500 with code 400', { ...refused(400), mayBeProcessed: true }, ['wait', 'wait', 'unknown']],
+    ['500 with code 401', { ...refused(401), mayBeProcessed: true }, ['stop', 'stop', 'unknown']],
     ['code 3', refused(3), ['stop', 'stop', 'stop']],
   ])('depends on the attempt and the kind of work for %s', (_, failure, expected) => {
     expect(actions(failure)).toEqual(expected);

@@ -922,6 +922,26 @@ describe('--settle', () => {
     expect(summary.settled).toEqual({ accepted: 0, absent: 0, unknown: 2 });
   });
 
+  it('returns no event of which the account has an equal one without a user', async () => {
+    const { env } = await serviceOf();
+    const world = makeWorld({ env });
+    // The service shows no identity of users of social networks.
+    const shown = eventOf('77', 1, noon).replace('"identity"', '"FBID"');
+    writeFileSync(world.path('e.ndjson'), `${shown}\n`);
+    await uploaded(world, ['e.ndjson']);
+    const lines = [eventOf('77', 1, noon), eventOf('77', 2, noon)];
+    writeFileSync(
+      world.path('e.rejects.ndjson'),
+      lines.map((line, at) => rejected(at + 1, 'unknown', line)).join('\n'),
+    );
+    const { code, lines: open, summary } = await verified(world, ['e.rejects.ndjson', '--settle']);
+    expect([code, summary.settled]).toEqual([6, { accepted: 0, absent: 1, unknown: 1 }]);
+    expect(open.find(({ line }) => line === 1)).toMatchObject({
+      stage: 'unknown',
+      error: expect.stringContaining('does not show the user') as string,
+    });
+  });
+
   it('returns no event that the account shows under another identity of the user', async () => {
     const lying = await startLyingService((records) =>
       records.map((record) => ({ ...record, identity: String(record['identity']).toUpperCase() })),

@@ -35,6 +35,7 @@ describe('a type with a format', () => {
     ['date(YYYY-MM-DDTHH:mm:ss)', '2024-04-03T10:11:12', date('2024-04-03T10:11:12Z')],
     ['date(YYYYMMDD)', '20240229', date('2024-02-29')],
     ['date(excel)', '45657', date('2024-12-31')],
+    ['date(excel)', '61', date('1900-03-01')],
     ['date(excel)', '45657.5', date('2024-12-31T12:00Z')],
     ['date(epoch)', '1700000000', '$D_1700000000'],
     ['date(epochMillis)', '1700000000999', '$D_1700000000'],
@@ -68,6 +69,8 @@ describe('a type with a format', () => {
     ['date(DD.MM.YYYY)', '31.02.2024', 'is not a date like DD.MM.YYYY'],
     ['date(DD.MM.YYYY)', '4/30/2024', 'is not a date like DD.MM.YYYY; date(M/D/YYYY) would fit'],
     ['date(excel)', '0', 'is not a date like excel'],
+    ['date(excel)', '60', 'is not a date like excel'], // Excel's 29 February 1900
+    ['list(;)', ' ; ', 'has no values (--trim reads blanks as an empty cell)'],
     ['date(epoch)', '45657', 'is not a date like epoch; date(excel) would fit'],
     ['date(DD.MM.YYYY)', '30.04.0024', 'is not a date like DD.MM.YYYY'],
     ['date', '30.04.0024', 'is neither ISO 8601 nor epoch seconds'],
@@ -177,7 +180,7 @@ describe('a type with a format', () => {
   });
 
   it('suggests no format for a text that is not a date', () => {
-    expect(['x', '1', '99/99/9999'].map(fittingDate)).toEqual([
+    expect(['x', '61', '99/99/9999'].map(fittingDate)).toEqual([
       undefined,
       'date(excel)',
       undefined,

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import { serve } from '../support/serve.js';
@@ -28,6 +28,32 @@ it.each([
     expect(stderr).toContain(`warning: ${shown}:3: validate`);
     expect(readdirSync(world.cwd)).toContain(`${name}.rejects.ndjson`);
   }
+});
+
+// Whoever adds members to a record chooses their names.
+it.each([
+  ['v.ndjson', '--mapping', 'm.json'],
+  ['v.csv', '--mapping', 'm.json'],
+  ['v.ndjson', '--check'],
+  ['v.csv', '--preview'],
+  ['v.csv', '--identity', 'none'],
+])('upload of %s %s prints no line that begins as in the name of a column', async (...words) => {
+  const { world } = await serve();
+  const column = 'MSG-x\nerror E-DEFECT: call 555-1234';
+  const record = {
+    identity: 'ann',
+    City: 'Oslo',
+    [column]: 'neither',
+    'a\nerror E-DEFECT': { b: 1 },
+  };
+  writeFileSync(world.path('v.ndjson'), `${JSON.stringify(record)}\n`);
+  writeFileSync(world.path('v.csv'), `identity,City,"${column}"\nann,Oslo,neither\n`);
+  writeFileSync(world.path('m.json'), '{"map":{"City":"City"},"columns":"exact"}');
+  const { code, stdout, stderr } = await world.run(['upload', ...words, '--log-file', 'l.log']);
+  expect(code, stderr).toBeGreaterThan(0);
+  expect(stderr).toContain(String.raw`"MSG-x\nerror E-DEFECT: call`);
+  const log = readFileSync(world.path('l.log'), 'utf8').replaceAll(/^\S+ \w+ +/gm, '');
+  expect([stdout, stderr, log].join('\n')).not.toMatch(/^error E-DEFECT/m);
 });
 
 it('tables keep each cell in its line', async () => {

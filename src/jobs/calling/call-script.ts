@@ -95,7 +95,7 @@ export class CallScriptReader {
   #cuid(name: 'caller' | 'callee'): string {
     const cuid = this.#textOf(name);
     for (const { severity, message } of validateCuid(cuid)) {
-      if (severity === 'error') this.#wrong.push(`column "${name}": it ${message}`);
+      if (severity === 'error') this.#wrong.push(`column ${JSON.stringify(name)}: it ${message}`);
     }
     return cuid;
   }
@@ -115,7 +115,7 @@ export class CallScriptReader {
     const milliseconds = Number(number) * { ms: 1, s: 1000, m: 60_000 }[unit as 'ms' | 's' | 'm'];
     if (milliseconds >= 0) return milliseconds;
     this.#wrong.push(
-      `column "${name}": ${JSON.stringify(text)} is not a duration like 500ms or 2s`,
+      `column ${JSON.stringify(name)}: ${JSON.stringify(text)} is not a duration like 500ms or 2s`,
     );
     return undefined;
   }

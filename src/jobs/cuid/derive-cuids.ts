@@ -166,7 +166,8 @@ class CuidDeriver implements RowConsumer<DeriveFigures> {
     if (values.has('cuid')) return validationError('the record already has a "cuid"');
     const failure = values.read(from, this.#value);
     if (failure) return failure;
-    if (this.#value.isEmpty) return validationError(`column "${from}": the value is empty`);
+    if (this.#value.isEmpty)
+      return validationError(`column ${JSON.stringify(from)}: the value is empty`);
     // Whoever chose the first value, for which `#chosen` throws, must not decide that all other addresses are readable.
     const isReadable = style === undefined && key === undefined;
     if (isReadable && this.#style !== undefined && isContact(this.#value.toString()))
@@ -203,10 +204,14 @@ function collision(cuid: string, met: DuplicateOf, source: string): string {
 }
 
 const needsKey = (from: string, { words }: JobContext): EngagectlError =>
-  new EngagectlError('E-USAGE', `column "${from}" contains email addresses or phone numbers`, {
-    why: 'the other party of a call can see the cuid',
-    fix: `hash them with ${words.option('keyFile', '<file>')}, or allow readable cuids with ${words.option('style', 'slug')}`,
-  });
+  new EngagectlError(
+    'E-USAGE',
+    `column ${JSON.stringify(from)} contains email addresses or phone numbers`,
+    {
+      why: 'the other party of a call can see the cuid',
+      fix: `hash them with ${words.option('keyFile', '<file>')}, or allow readable cuids with ${words.option('style', 'slug')}`,
+    },
+  );
 
 const contactName = /e-?mail|phone|mobile|msisdn|whatsapp|(?:^|[^a-z])tel(?:$|[^a-z])/i;
 const contactValue = /@|^(?:tel:|whatsapp:)?(?:\+|00)[\d\s().-]{7,}$/i;
@@ -215,7 +220,7 @@ const contactValue = /@|^(?:tel:|whatsapp:)?(?:\+|00)[\d\s().-]{7,}$/i;
 const isContact = (value: string): boolean => contactValue.test(value.normalize('NFKC').trim());
 
 const contactText = (from: string, { words }: JobContext): string =>
-  `column "${from}": an email address or phone number, and the other party of a call can see the cuid: hash all values with ${words.option('keyFile', '<file>')}, or allow readable cuids with ${words.option('style', 'slug')}`;
+  `column ${JSON.stringify(from)}: an email address or phone number, and the other party of a call can see the cuid: hash all values with ${words.option('keyFile', '<file>')}, or allow readable cuids with ${words.option('style', 'slug')}`;
 
 /** Whether a column contains contact data, judged by its name and its first value. */
 const holdsContacts = (column: string, first: string): boolean =>

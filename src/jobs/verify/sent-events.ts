@@ -276,7 +276,9 @@ export class SentEvents {
     }
     const others =
       this.#otherUsers.size === 0 ? undefined : this.#otherUsers.get(anyUserKey(name, time, props));
-    for (const user of others ? usersOf(profile) : []) this.#keepOther(others!, user);
+    if (!others) return;
+    const users = usersOf(profile);
+    for (const user of users.length > 0 ? users : [noUser]) this.#keepOther(others, user);
   }
 
   /** Notes that an answer to an export of this event is not of the days asked for, so that it proves nothing missing. */
@@ -322,8 +324,9 @@ export class SentEvents {
     const identity = user.value;
     const isCut = this.#otherUsersHeld > mostNear.characters;
     const isOfOther = isCut || this.#othersOf(key).has(identityText(identity));
-    const doubt =
-      isOfOther || this.#aliased.has(event)
+    const doubt = this.#othersOf(key).has(noUser)
+      ? 'events of which the account does not show the user'
+      : isOfOther || this.#aliased.has(event)
         ? 'events that the account shows under another identity of the user'
         : event.places && event.sent > mostOf(event, 'lines')
           ? moreOfLine
@@ -464,6 +467,9 @@ const anyUserKey = (name: string, localTime: string, props: LosslessJson): strin
 
 /** The service may show identities in other letters. */
 const identityText = (identity: string): string => `identity ${identity.toLowerCase()}`;
+
+/** Stands for the user of an event that shows none: it may be anybody. */
+const noUser = '';
 
 /** Returns all identities and objectIds of a profile: after a merge, the service shows some of them. */
 function usersOf(profile: LosslessJson | undefined): readonly string[] {

@@ -124,7 +124,7 @@ const rejectRules = [
   {
     id: 'padded-identity',
     pattern:
-      /^(?:column "[^"]*"|identity|objectId): .* (?:has whitespace around it|contains the invisible)/,
+      /^(?:column "(?:[^"\\]|\\.)*"|identity|objectId): .* (?:has whitespace around it|contains the invisible)/,
     fix: 'add --trim, or correct the identities',
   },
   {
@@ -321,7 +321,7 @@ const fieldRules: Readonly<Record<string, FieldRule>> = {
     },
     isMeant: isMapped,
     what: ({ key }) =>
-      `is sent as a custom property "${key}"; the service's field is "${suggestField(key)}"`,
+      `is sent as a custom property ${JSON.stringify(key)}; the service's field is "${suggestField(key)}"`,
     fix: ({ key, column, flag }) =>
       flag(`--map ${quoteForShell(`${column}=${suggestField(key)}`)}`),
   },

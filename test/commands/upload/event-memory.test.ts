@@ -462,6 +462,26 @@ describe('the memory', () => {
     expect(stored().length).toBeGreaterThan(1);
   });
 
+  it.each([
+    [500, 13],
+    [503, 429],
+    [500, 400],
+    [408, 3],
+    [200, 2],
+  ])('keeps events that HTTP %i with the code %i refused, which may be stored', async (...said) => {
+    const { run, write, service } = await stage();
+    write('e.ndjson', lines(1, 2));
+    const [status, code] = said;
+    await service.fault({
+      times: 1,
+      answer: { status, body: { status: 'fail', code, error: 'x' } },
+    });
+    const { code: exit, summary } = await run(['upload', 'e.ndjson']);
+    expect([exit, summary.unknown]).toEqual([6, 2]);
+    await run(['upload', 'e.ndjson', '--resume']);
+    expect(service.requests()).toHaveLength(1);
+  });
+
   it('forgets events that the service rejected one by one', async () => {
     const { run, stored, write, service } = await stage();
     write('e.ndjson', lines(1, 2));

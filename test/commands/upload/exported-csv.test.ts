@@ -558,3 +558,12 @@ it.each([
     expect(written(service).flat()).toMatchObject([{ identity: 'u1', profileData }]);
   },
 );
+
+it('rejects rows of an export whose column names are nested without end', async () => {
+  const { service, world } = await serve();
+  const deep = `profileData${'.a'.repeat(45_000)}`;
+  writeFileSync(world.path('x.csv'), `identity,${deep},${deep}.b\nu1,x,\nu2,,y\nu3,,\n`);
+  const { code, stderr } = await world.run(['upload', 'x.csv']);
+  expect([code, stderr]).toEqual([3, expect.stringContaining('nests deeper than 200')]);
+  expect(written(service).flat()).toMatchObject([{ identity: 'u3', profileData: {} }]);
+});
