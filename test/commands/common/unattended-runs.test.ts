@@ -180,14 +180,14 @@ describe('under GitHub Actions', () => {
   const commands = (stderr: string) => stderr.split('\n').filter((line) => line.startsWith('::'));
 
   it('prints the first ten rejects as escaped annotations instead of lines', async () => {
-    const { outcome } = await upload({ GITHUB_ACTIONS: 'true' }, ['--quiet'], 'a:b,c%.csv');
+    const { outcome } = await upload({ GITHUB_ACTIONS: 'true' }, ['--quiet'], 'a:b,\nc%.csv');
     expect(outcome.code).toBe(3);
     expect(outcome.stdout).toBe('');
     const lines = commands(outcome.stderr);
     expect(lines).toHaveLength(10);
     expect(lines[0]).toBe(
-      '::error file=a%3Ab%2Cc%25.csv,line=3,title=engagectl%3A validate::' +
-        'column "Age, in %25%0A": "x0" is not an integer',
+      '::error file=a%3Ab%2C%0Ac%25.csv,line=3,title=engagectl%3A validate::' +
+        'column "Age, in %25\\n": "x0" is not an integer',
     );
     expect(outcome.stderr).not.toContain('warning:');
   });
