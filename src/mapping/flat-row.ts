@@ -114,17 +114,17 @@ function writeKey(
   const type = options.types.get(name);
   const text = row.text(index);
   const isNumber = !row.isString(index) && /^[-\d]/.test(text.toString());
-  const isSpelled = isNumber && type !== undefined;
+  const isPhone = type?.startsWith('phone') === true;
+  const isSpelled = isNumber && (type === 'string' || isPhone);
   if (!row.isString(index) && !isSpelled) {
     const advice = isNumber ? ` (--types ${quoteForShell(`${name}:string`)} accepts it)` : '';
     return columnError(name, `${notStringFailure(text)}${advice}`);
   }
-  const isConverted = type !== undefined && type !== 'string';
-  const failure = isConverted
-    ? writeConvertedKey(text, type, { part, records, options })
+  const failure = isPhone
+    ? writePhoneKey(text, type, { part, records, options })
     : setKey(part, text, records);
   if (failure !== undefined) return columnError(name, failure);
-  if (isConverted) return undefined;
+  if (isPhone) return undefined;
   const placeholder = row.placeholderReason?.(text);
   if (placeholder !== undefined) return columnError(name, `${quoteValue(text)} ${placeholder}`);
   if (isSpelled) records.out.string(text.toString());
@@ -132,10 +132,10 @@ function writeKey(
   return undefined;
 }
 
-const converted = new TextSlice();
+const number = new TextSlice();
 
-/** Writes a key that is a phone number, the only type that changes a key (`refuseOtherThanTexts`). */
-function writeConvertedKey(
+/** Writes a key that is a phone number, the only type that changes a key. */
+function writePhoneKey(
   text: TextSlice,
   type: CellType,
   { part, records, options }: KeyTarget,
@@ -144,7 +144,7 @@ function writeConvertedKey(
   const start = out.length + 1;
   return (
     writeTypedValue(text, type, records, options.zone) ??
-    setKey(part, converted.of(out.bytes, start, out.length - 1), records)
+    setKey(part, number.of(out.bytes, start, out.length - 1), records)
   );
 }
 

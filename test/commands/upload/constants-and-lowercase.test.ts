@@ -226,6 +226,20 @@ describe('an identity with the type of phone numbers', () => {
     expect(written(service)).toEqual([]);
   });
 
+  it('is no other for a key that only lacks an identity beside it', async () => {
+    const { world, service } = await serve();
+    writeFileSync(
+      world.path('u.ndjson'),
+      '{"objectId":"12345"}\n{"identity":"u","objectId":"6"}\n',
+    );
+    const { code } = await world.run(['upload', 'u.ndjson', '--types', 'objectId:integer']);
+    expect(code).toBe(0);
+    expect(written(service).flat()).toEqual([
+      { objectId: '12345', type: 'profile', profileData: {} },
+      profile('u', { objectId: 6 }),
+    ]);
+  });
+
   it.each([
     ['identity:integer', []],
     ['Device:boolean', ['--object-id', 'Device']],
