@@ -210,6 +210,7 @@ function textOf(
   return parts.length > 0 ? `{${parts.join(',')}}` : undefined;
 }
 
+/** Maximum names of a path that are nested. A record is rejected at 200, but one of some thousands would exhaust the stack. */
 const mostNames = 1000;
 
 /**
@@ -222,11 +223,8 @@ function pathOf(column: string): string[] {
     if (part === '.') names.push('');
     else names.push(names.pop()! + part.replace(/^\\(?=.)/su, ''));
   }
-  // A record as deep as that is rejected by its parser, without a call for each of its names.
-  return [
-    ...names.slice(0, mostNames),
-    ...(names.length > mostNames ? [names.slice(mostNames).join('.')] : []),
-  ];
+  if (names.length <= mostNames) return names;
+  return [...names.slice(0, mostNames), names.slice(mostNames).join('.')];
 }
 
 /**
