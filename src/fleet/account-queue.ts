@@ -43,6 +43,10 @@ export const endpointKind = (command: FleetCommand): LaneKind =>
 export const queueName = ({ accountId, host, kind }: AccountQueue): string =>
   `${fingerprint([accountId, host]).slice(0, 12)}-${kind}`;
 
+/** Name of the queue that all shards of a run are in. */
+export const laneOf = (run: FleetRun): string =>
+  queueName({ ...run, kind: endpointKind(run.command) });
+
 /** Whether a name is that of a queue of shards. Anyone who can write to the store can list others. */
 const isLane = (name: string): boolean => /^[0-9a-f]{12}-(?:upload|other)$/.test(name);
 

@@ -15,7 +15,7 @@ import {
   type RunAccount,
   type ShardResult,
 } from './fleet-run.js';
-import { budgetOf, RunIndex, endpointKind, queueName, shardJobId } from './account-queue.js';
+import { budgetOf, laneOf, RunIndex, shardJobId } from './account-queue.js';
 import { withinDeadline, type QueueStore } from './queue-store.js';
 import { SignedRun, type FleetKey } from './signature.js';
 import type { TrustRuntime } from '../files/ownership.js';
@@ -92,7 +92,7 @@ export async function findRun(
   folder.refuseUntrusted(runtime);
   const signed = await SignedRun.read(folder, keyOf);
   const { run } = signed;
-  const lane = store.queue(queueName({ ...run, kind: endpointKind(run.command) }));
+  const lane = store.queue(laneOf(run));
   return { folder, signed, run, lane };
 }
 

@@ -40,7 +40,7 @@ import {
   RunIndex,
   shardJobs,
   endpointKind,
-  queueName,
+  laneOf,
   setConcurrencyLimit,
   shardJob,
   type RunEntry,
@@ -228,8 +228,6 @@ async function enqueue(store: QueueStore, signed: SignedRun, budget?: number): P
   await new RunIndex(store).addRun(entryOf(run));
   return limit;
 }
-
-const laneOf = (run: FleetRun): string => queueName({ ...run, kind: endpointKind(run.command) });
 
 /**
  * Refuses an input that is named twice, and records that are not idempotent if another run in the store

@@ -1,7 +1,14 @@
 import path from 'node:path';
 import { countOf, EngagectlError, interruptionError, withWhy } from '../errors.js';
 import { whenAborted, type EnginePorts } from '../jobs/job-context.js';
-import { budgetOf, laneList, lanesIn, shardJob, type ShardProgress } from './account-queue.js';
+import {
+  budgetOf,
+  laneList,
+  laneOf,
+  lanesIn,
+  shardJob,
+  type ShardProgress,
+} from './account-queue.js';
 import { withinDeadline, type Outage, type QueueStore } from './queue-store.js';
 import { realpathSync } from 'node:fs';
 import { shardName } from '../jobs/shard.js';
@@ -358,6 +365,8 @@ class RunningShard {
       return account.key;
     });
     if (!signed.isJob(job)) throw notSigned(job);
+    // A copy in another queue would be a second job for the shard: two workers would take it from each other.
+    if (this.job.queueName !== laneOf(signed.run)) throw copied(job);
     folder.refuseLinks(job.shard);
     this.#opened = { shard: job.shard, folder, signed, account: account! };
   }
@@ -471,6 +480,12 @@ interface OpenedShard {
   readonly signed: SignedRun;
   readonly account: ShardAccount;
 }
+
+const copied = ({ run, shard }: ShardJob): EngagectlError =>
+  untrusted(`the job of shard ${shardName(shard)} of run ${run} is a copy in another queue`, {
+    why: 'its run belongs to the queue of its account and command, where the shard is already',
+    fix: 'find out who can write to the queue',
+  });
 
 const notSigned = ({ run, shard }: ShardJob): EngagectlError =>
   untrusted(`the job of shard ${shardName(shard)} is not signed by this account's passcode`, {

@@ -209,6 +209,25 @@ describe.skipIf(!redis)('a worker refuses', () => {
     expect((await lane.getJob('another-1'))?.failedReason).toMatch(/^E-UNTRUSTED: /);
   });
 
+  it('a copy of a signed job in another queue', async () => {
+    await using attack = await submitted();
+    const { lane, run, service } = attack;
+    const { data } = (await jobOf(attack)) as { data: Json };
+    const { hostname, port } = new URL(store.url);
+    const connection = { host: hostname, port: Number(port) };
+    const queue = (name: string) => new Queue(name, { connection, prefix: 'engagectl' });
+    const [lanes, other] = [queue('lanes'), queue('000000000000-upload')];
+    await lanes.add('lane', {}, { jobId: other.name });
+    await other.add('shard', data, { jobId: `${run}-1` });
+    await attack.work();
+    expect((await other.getJob(`${run}-1`))?.failedReason).toMatch(
+      /^E-UNTRUSTED: .* another queue/,
+    );
+    expect(await lane.getCompletedCount()).toBe(2);
+    expect(sentTo(service)).toEqual(['A', 'B', 'C', 'D']);
+    await Promise.all([lanes.close(), other.close()]);
+  });
+
   it('a copy of a signed run in another place', async () => {
     await using attack = await submitted();
     const { fleet, lane, folder, run, service } = attack;

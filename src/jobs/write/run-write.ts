@@ -1,7 +1,6 @@
 import path from 'node:path';
 import { readJournal } from '../../bulk/journal/journal.js';
 import {
-  hasSent,
   hasCommitted,
   hasReached,
   replayWrite,
@@ -318,7 +317,8 @@ async function useOf(
     return 'startOver';
   }
   if (!remembersEvents(writing)) return 'compare';
-  const mayStartOver = nonIdempotent.has('event') || !hasSent(earlier);
+  // Unknown records without an intent are those of an earlier run, which it only reported.
+  const mayStartOver = nonIdempotent.has('event') || counts.accepted === 0;
   if (nonIdempotent.has('other') || !mayStartOver) return 'resume';
   if (inputs.totalBytes === undefined) return 'startOver';
   if (await isUnchanged(writing, earlier)) return 'isVerified';

@@ -413,6 +413,23 @@ describe('events of unknown outcome', () => {
     expect(stored()).toEqual([1, 2, 2, 2, 3]);
   });
 
+  it('do not keep a run that only reported them from reading a rotated log', async () => {
+    const { run, stored, write, folder } = await stage();
+    write('log.ndjson', lines(1, 2));
+    await run(['upload', 'log.ndjson']);
+    truncateSync(path.join(folder(), 'sent-1.log'), 24 + 2 * 8);
+    const table = path.join(folder(), 'runs.ndjson');
+    writeFileSync(table, readFileSync(table, 'utf8').replace(/.*"ended":true.*/, ''));
+    // An unfinished last line keeps the run open, which has sent nothing itself.
+    write('log.ndjson', `${lines(2, 1)}${lines(3).slice(0, -9)}`);
+    const reported = await run(['upload', 'log.ndjson', '--resume']);
+    expect([reported.code, reported.summary]).toMatchObject([6, { accepted: 0, unknown: 2 }]);
+    write('log.ndjson', lines(4));
+    const rotated = await run(['upload', 'log.ndjson', '--resume']);
+    expect([rotated.code, rotated.summary], rotated.stderr).toMatchObject([0, { accepted: 1 }]);
+    expect(stored()).toEqual([1, 2, 4]);
+  });
+
   it('are sent by --retry-unknown, from the rejects file and from the input', async () => {
     const { run, stored, rejects } = await unknown();
     const { code, summary } = await run(['upload', rejects, '--retry-unknown', '--limit', '1']);
