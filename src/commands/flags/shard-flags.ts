@@ -113,9 +113,13 @@ function shardFromScheduler(shards: number | undefined, env: Variables): Shard {
     const why = `${scheduler.index} says which part, and nothing how many there are`;
     throw usage(`--shard auto: ${why}`, 'add --shards <n>');
   }
+  if (first > 1 && count === 1) {
+    const message = `--shard auto: ${scheduler.index} is ${env[scheduler.index]}, and alone`;
+    throw usage(message, 'for a task that runs again, name its shard, like --shard 3/5');
+  }
   if (shards !== undefined && shards !== count) {
     const message = `--shards ${shards} contradicts ${scheduler.count}, which is ${count}`;
-    throw usage(message, 'leave --shards out');
+    throw usage(message, 'leave --shards out; for tasks that run again, name the shard');
   }
   return inRange({ index, count }, `${scheduler.index} of ${count} parts`);
 }

@@ -278,6 +278,12 @@ describe('--shard', () => {
     };
     expect(await text({})).toContain('SLURM_ARRAY_TASK_ID');
     expect(await text({ JOB_COMPLETION_INDEX: '2' })).toContain('add --shards');
+    const rerun = {
+      SLURM_ARRAY_TASK_ID: '3',
+      SLURM_ARRAY_TASK_COUNT: '1',
+      SLURM_ARRAY_TASK_MIN: '3',
+    };
+    expect(await text(rerun)).toContain('for a task that runs again, name its shard');
     expect(await text({ JOB_COMPLETION_INDEX: 'x' }, '--shards', '4')).toContain('not a number');
     expect(await text({ JOB_COMPLETION_INDEX: '4' }, '--shards', '4')).toContain('out of range');
   });
