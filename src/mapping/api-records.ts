@@ -249,6 +249,35 @@ function zoneError(json: JsonParser, instant: number, zone: TimeZone): string | 
 /** Records that are sent unchanged: in the format of the service, or of an export. */
 export type UnchangedShape = 'typed' | 'exported event' | 'exported profile';
 
+/** Error for records without columns. */
+const shapeFailure =
+  'the mapping file expects columns, but this is an upload record or an exported record';
+/** Options that would change what is sent, with what each does. */
+const changes = [
+  ['constants', '--set adds to'],
+  ['drop', '--drop changes only'],
+  ['only', '--only changes only'],
+  ['map', '--map changes only'],
+  ['lowercase', '--lowercase changes only'],
+] as const;
+
+/** Returns why records that are sent unchanged are rejected: options expect columns, or would change them. */
+export function unchangedFailure({
+  types,
+  identity,
+  ...options
+}: UploadMapping): string | undefined {
+  if (options.expected) return shapeFailure;
+  const isPhone = types.get(identity)?.startsWith('phone') === true;
+  const change = isPhone
+    ? '--types changes the identity only of'
+    : changes.find(([name]) => options[name]?.size)?.[1];
+  return (
+    change &&
+    `${change} flat rows, but this is an upload record or an exported record, which is sent unchanged`
+  );
+}
+
 /**
  * Returns an error if the columns that identify the user differ from the keys of a record that is sent unchanged, in value
  * or kind: whoever writes properties of a user must not choose another user with members such as profileData.

@@ -195,6 +195,13 @@ export function writeTypedValue(
   return writeWith(typeWriter(type), text, records, zone);
 }
 
+/** Returns the type of a JSON value by its first byte: a number has no notation, such as that of `number(1.234,56)`. */
+export function typeOfValue(type: CellType, first: number): CellType {
+  const isNumber = first === 0x2d || (first >= 0x30 && first <= 0x39);
+  const [, kind] = (isNumber && /^(number|integer)\(/.exec(type)) || [];
+  return (kind as PlainType | undefined) ?? type;
+}
+
 /** As `writeTypedValue`, with the writer of a type, which a table keeps for each column. */
 export function writeWith(
   write: Write,

@@ -152,7 +152,7 @@ export class CsvUploadMapper implements FlatRow {
   /** Writes a cell that is neither plain text nor empty. */
   #writeCell(index: number, { type, key }: Column, records: RecordBuilder): string | undefined {
     const text = this.text(index);
-    if (type !== undefined) {
+    if (type !== undefined && type !== 'string') {
       const write = (this.#writers[index] ??= typeWriter(type));
       return writeWith(write, text, records, this.#options.zone);
     }
@@ -246,8 +246,8 @@ const kinds = { string: 0, boolean: 1, typed: 2, address: 3, constant: 4 } as co
 
 function kindOf({ type, key, isLowercased }: Column): number {
   if (isLowercased) return kinds.typed;
-  if (type === undefined) return addressKeys.has(key) ? kinds.address : kinds.string;
-  if (type === 'string') return kinds.string;
+  if (type === undefined || type === 'string')
+    return addressKeys.has(key) ? kinds.address : kinds.string;
   return type === 'boolean' ? kinds.boolean : kinds.typed;
 }
 

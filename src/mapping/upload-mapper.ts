@@ -15,6 +15,7 @@ import {
   noteUnknownMember,
   otherKeyFailure,
   shapeMembers,
+  unchangedFailure,
   writeExportedEvent,
   writeExportedProfile,
   writeTypedRecord,
@@ -52,7 +53,13 @@ import {
   type HeadCells,
 } from './flat-row.js';
 import { TextSlice, equalBytes } from '../text/text-slice.js';
-import { constantMembers, emptyValue, writeString, writeTypedValue } from './cell-types.js';
+import {
+  constantMembers,
+  emptyValue,
+  typeOfValue,
+  writeString,
+  writeTypedValue,
+} from './cell-types.js';
 import { addressKeys, strayCharacterError } from './identity.js';
 import {
   cleanText,
@@ -138,30 +145,6 @@ function keysOf(options: UploadMapping): KeyLocation {
   };
 }
 
-/** Error for records without columns. */
-const shapeFailure =
-  'the mapping file expects columns, but this is an upload record or an exported record';
-/** Options that would change what is sent, with what each does. */
-const changes = [
-  ['constants', '--set adds to'],
-  ['drop', '--drop changes only'],
-  ['only', '--only changes only'],
-  ['map', '--map changes only'],
-  ['lowercase', '--lowercase changes only'],
-] as const;
-
-/** Returns the error for records that are sent unchanged, if an option would change them. */
-function unchangedFailure({ types, identity, ...options }: UploadMapping): string | undefined {
-  const isPhone = types.get(identity)?.startsWith('phone') === true;
-  const change = isPhone
-    ? '--types changes the identity only of'
-    : changes.find(([name]) => options[name]?.size)?.[1];
-  return (
-    change &&
-    `${change} flat rows, but this is an upload record or an exported record, which is sent unchanged`
-  );
-}
-
 const noType = 'the record has event properties but no "type": add "type":"event" to it';
 /** Maps JSON rows to upload records. For a line of a rejects file, maps the inner record. */
 class UploadJson {
@@ -187,7 +170,7 @@ class UploadJson {
 
   constructor(options: UploadMapping) {
     this.#options = options;
-    this.#unchangedFailure = options.expected ? shapeFailure : unchangedFailure(options);
+    this.#unchangedFailure = unchangedFailure(options);
     this.#nested = new NestedColumns(columnsOfJson(options), options);
     const { identity, objectId = identity, retryUnknown, again = false } = options;
     this.#isExport = isExportFor(options);
@@ -280,6 +263,8 @@ class UploadJson {
     if (shape !== undefined && from === 'json') noteUnknownMember(json, this.#lost);
     if (shape !== undefined) return writeExportedProfile(json, records, this.#lost);
     if (from === 'row') return this.#tableRow.next() ?? this.#tableRow.write();
+    if (this.#options.eventName !== undefined && this.#options.kind === 'profile')
+      return '--event-name names events, and this record is a profile: add --type event';
     // The few records of a rejects file may lack columns of their input.
     if (!isReject) this.#row.searchesColumns = true;
     return this.#nested.flatten(json) ?? this.#row.next() ?? this.#row.write(); // like a CSV row
@@ -487,7 +472,12 @@ class FlatJsonRow implements FlatRow {
     if (isAsDeclared && kind !== jsonToken.quote) return this.#copy(index);
     if (isAsDeclared) return this.#writeText(index);
     if (isNested) return `an object or array cannot be sent as ${type}`;
-    return writeTypedValue(this.text(index), type, this.#records, this.#options.zone);
+    return writeTypedValue(
+      this.text(index),
+      typeOfValue(type, kind),
+      this.#records,
+      this.#options.zone,
+    );
   }
 
   #writeText(index: number): string | undefined {

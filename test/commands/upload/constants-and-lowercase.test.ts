@@ -252,3 +252,45 @@ describe('an identity with the type of phone numbers', () => {
     expect([code, stderr]).toEqual([2, expect.stringContaining('cannot have the type')]);
   });
 });
+
+it.each([
+  [['--locale', 'de-DE', '--types', 'Lat:number,Tall:integer']],
+  [['--types', 'Lat:number(1.234,56),Tall:integer(1.234)']],
+])('sends a JSON number as it is, and reads only text in the notation of %j', async (flags) => {
+  const { world, service } = await serve();
+  const rows = [
+    '{"identity":"a","Lat":52.517,"Tall":2}',
+    '{"identity":"b","Lat":"52.517","Tall":"1.234"}',
+  ];
+  writeFileSync(world.path('u.ndjson'), `${rows.join('\n')}\n{"identity":"c","Tall":1.234}\n`);
+  const { code, stderr } = await world.run(['upload', 'u.ndjson', ...flags]);
+  expect([code, stderr]).toEqual([3, expect.stringContaining('"Tall": "1.234" is not an integer')]);
+  expect(written(service).flat()).toEqual([
+    profile('a', { Lat: 52.517, Tall: 2 }),
+    profile('b', { Lat: 52_517, Tall: 1234 }),
+  ]);
+});
+
+it('refuses to make profiles of rows although an event is named', async () => {
+  const { world, service } = await serve();
+  const rows = [
+    '{"identity":"a","ts":1700000000,"Amount":15}',
+    '{"profile":{"identity":"b"},"ts":20240101000000,"event_props":{}}',
+  ];
+  writeFileSync(world.path('u.ndjson'), `${rows.join('\n')}\n`);
+  const { code, stderr } = await world.run(['upload', 'u.ndjson', '--event-name', 'Charged']);
+  expect([code, stderr]).toEqual([3, expect.stringContaining('add --type event')]);
+  expect(written(service).flat()).toMatchObject([{ identity: 'b', evtName: 'Charged' }]);
+});
+
+it.each([
+  ['u.csv', 'identity,mail\na,"a@x.test "\n'],
+  ['u.ndjson', '{"identity":"a","mail":"a@x.test "}\n'],
+])('checks an address in %s also if its type is string', async (name, text) => {
+  const { world, service } = await serve();
+  writeFileSync(world.path(name), text);
+  const flags = ['--map', 'mail=Email', '--types', 'mail:string'];
+  const { code, stderr } = await world.run(['upload', name, ...flags]);
+  expect([code, stderr]).toEqual([3, expect.stringContaining('has whitespace around it')]);
+  expect(written(service)).toEqual([]);
+});
