@@ -84,9 +84,10 @@ export class DialectCheck {
     const { delimiter, quote } = this.#markers;
     if (dialect === 'unquoted') return 'other';
     if (dialect === 'blank' && isOddOnLine(whole, quote, quoteAt)) return 'other';
-    const text = whole.subarray(0, at + this.#known.maxRecordBytes);
-    const isWhole = text.length === whole.length;
+    const most = whole.subarray(0, at + this.#known.maxRecordBytes);
+    const isWhole = most.length === whole.length;
     const last = isLast && isWhole;
+    const text = last ? most : withoutMarkerStart(most, [quote, delimiter]);
     let isPlain = false;
     for (const form of dialect === 'backslash' ? backslashForms : this.#errorForms(doubt)) {
       if (isPlain && form.escapes !== 'none') continue; // reads the same
@@ -315,6 +316,18 @@ function readRecord(
     if (isLineEnd(text[at])) return { at, width, ends: 'here' };
     at += delimiter.length;
   }
+}
+
+/** Leaves out bytes at the end with which a marker may begin: it would not be recognized. */
+function withoutMarkerStart(text: Buffer, markers: readonly Buffer[]): Buffer {
+  for (const marker of markers) {
+    for (let length = marker.length - 1; length > 0; length -= 1) {
+      const rest = text.length - length;
+      if (rest >= 0 && text.subarray(rest).equals(marker.subarray(0, length)))
+        return text.subarray(0, rest);
+    }
+  }
+  return text;
 }
 
 /** Returns the position of the quote that closes a cell, or -1. Goes byte by byte: most cells are too short for a search. */

@@ -86,6 +86,26 @@ describe('a CSV of another dialect', () => {
     );
   });
 
+  it.each([
+    ['§', ','],
+    ['"', '||;'],
+  ])(
+    'with the marks %s and %s stops before the same cell, wherever chunks end',
+    async (...marks) => {
+      const [quote, delimiter] = marks;
+      const text = 'c,d\na"b,"1,2\n"""'.replaceAll(',', delimiter).replaceAll('"', quote);
+      for (const size of [1, 2, 3, 5, 100]) {
+        const chunks = chunked(Buffer.from(text), [size]);
+        const read = await readText(chunks, { inputFormat: 'csv', quote, delimiter });
+        expect([read.rows, read.parseErrors, read.error]).toMatchObject([
+          [],
+          [],
+          { message: expect.stringContaining('a cell behind it may have several lines') as string },
+        ]);
+      }
+    },
+  );
+
   it('keeps lines and raw texts of records and errors between comments', async () => {
     const text = "# by hand\n#\na;b\n'1';x\n# 'not closed\n2;'y\n'z'\n3\n4;'it''s \"4\"'\n";
     const options = { inputFormat: 'csv', delimiter: ';', quote: "'", comment: '#' } as const;
