@@ -257,10 +257,34 @@ export async function refuseDuplicateRun(
     ...otherRunsIn(run, { queued, registered, isCompared, note }),
   ].filter((other) => other.run !== run.run);
   const content = contentOf(run);
+  if (run.events && run.events.count > 0) refuseOtherForm(run, [...registered].filter(isCompared));
   const same = others.find((other) => other.content === content);
   if (same) throw alreadySent(same, 'has the same content');
   const ofAccount = others.filter(({ lane }) => lane === laneOf(run));
   for (const input of run.files) await refuseSentText(input, ofAccount);
+}
+
+/**
+ * Refuses events that none of these runs in the work directory submitted although one has the same content: its options
+ * made other events of the same rows.
+ */
+function refuseOtherForm(run: FleetRun, compared: readonly string[]): void {
+  for (const id of compared) {
+    if (id === run.run || contentIn(new WorkDirectory(run.workDir, id)) !== contentOf(run))
+      continue;
+    const place = { run: id, workDir: run.workDir };
+    throw alreadySent(place, 'made other events of the same content, with other options');
+  }
+}
+
+/** Returns the content of a run; undefined if it cannot be read. Its events are compared all the same. */
+function contentIn(folder: WorkDirectory): string | undefined {
+  try {
+    return contentOf(folder.unverified({ anyVersion: true }));
+  } catch (error) {
+    if (error instanceof EngagectlError) return undefined;
+    throw error;
+  }
 }
 
 interface DuplicateSearch {

@@ -69,6 +69,34 @@ describe.skipIf(stores[0]?.name !== 'Redis')('with a Redis', () => {
       .map(({ identity, ts }) => `${String(identity)} ${String(ts)}`)
       .toSorted();
 
+  it('the same file with options that make other events of it is refused', async () => {
+    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+    const { submit, put, drain } = await fleetAt(service);
+    put('e.csv', 'identity,ts,evtName,n\nA,2024-01-02T10:00:00,E,1\nB,2024-01-02T11:00:00,E,2\n');
+    const events = ['--type', 'event', '--timezone', 'Europe/Berlin'];
+    const first = await submit('e.csv', ...events);
+    expect(first.code, first.stderr).toBe(0);
+    await drain();
+    expect((await submit('e.csv', ...events)).code).toBe(0);
+    expect((await submit('e.csv', ...events, '--pin', 'digest')).code).toBe(0);
+    for (const more of [
+      ['--type', 'event'],
+      [...events, '--types', 'n:integer'],
+      [...events, '--types', 'n:integer', '--resume'],
+      [...events, '--set', 'Source=x', '--resume'],
+    ]) {
+      const refused = await submit('e.csv', ...more);
+      expect([refused.code, refused.stdout], refused.stderr).toEqual([8, '']);
+      expect(refused.stderr).toContain(`run ${first.stdout.trim()} made other events`);
+    }
+    await drain();
+    expect(arrived(service)).toHaveLength(2);
+    const again = await submit('e.csv', ...events, '--types', 'n:integer', '--again');
+    expect(again.code, again.stderr).toBe(0);
+    await drain();
+    expect(arrived(service)).toHaveLength(4);
+  });
+
   it('a corrected file is refused, and --resume sends only the events that were not submitted', async () => {
     await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
     const { fleet, submit, put, drain, collected } = await fleetAt(service);
