@@ -1,7 +1,8 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { connect, createServer, type AddressInfo } from 'node:net';
+import { randomInt } from 'node:crypto';
+import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Client } from 'pg';
@@ -132,17 +133,20 @@ async function storeOf({ url, folder, isReady, spawned, wipe }: StoreProcess): P
   };
 }
 
-/** The ports handed out: one that is closed again is free for another test until its store listens. */
-const handedOut = new Set<number>();
-
+/**
+ * Returns a free port below those that a system gives to servers that ask for any: until the store listens, and while it
+ * is down, such a server of another test would take its place.
+ */
 async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  const port = randomInt(10_000, 30_000);
+  const server = createServer().listen(port, '127.0.0.1');
+  const isFree = await once(server, 'listening').then(
+    () => true,
+    () => false,
+  );
+  if (!isFree) return freePort();
   server.close();
   await once(server, 'close');
-  if (handedOut.has(port)) return freePort();
-  handedOut.add(port);
   return port;
 }
 
@@ -155,6 +159,8 @@ const worksIn = async (folder: string, port: number): Promise<boolean> =>
       resolve(answer.toString().split('\r\n').includes(folder));
     });
     socket.once('error', () => resolve(false));
+    socket.once('close', () => resolve(false));
+    socket.setTimeout(1000, () => socket.destroy());
   });
 
 async function answers(connectionString: string, data: string): Promise<boolean> {
