@@ -31,6 +31,10 @@ export type Failure =
       readonly requestId?: string;
     };
 
+/** Statuses of an overloaded or busy service: the request may have been processed, or still be. */
+export const isTransient = (status: number): boolean =>
+  status === 408 || status >= 500 || status === requestCodes.pending;
+
 /** Carries a failure as an exception, e.g. while a page is read. */
 export class RequestFailure extends Error {
   readonly failure: Failure;
@@ -119,8 +123,7 @@ function adviceOn(failure: Failure) {
     if (status === 400) return advice.refusedRequest;
     if (status === 401 || status === 403) return advice.wrongCredentials;
     if (status >= 300 && status < 400) return advice.redirected;
-    const isTemporary = [408, 429, requestCodes.pending].includes(status);
-    if (status < 500 && !isTemporary) return advice.notThisService;
+    if (!isTransient(status) && status !== 429) return advice.notThisService;
   }
   return failure.sent ? advice.unavailable : advice.unreachable;
 }

@@ -1,6 +1,6 @@
 import type * as answers from '../contract/response-schemas.js';
-import { cutAtWord, RequestFailure, type Failure } from './failure.js';
-import { isTransient, parseRetryAfter } from './retry.js';
+import { cutAtWord, isTransient, RequestFailure, type Failure } from './failure.js';
+import { parseRetryAfter } from './retry.js';
 import { JsonSize } from '../text/json-limits.js';
 import { repeatedMember } from '../text/raw-json.js';
 import { toText, type Redact } from '../redact.js';

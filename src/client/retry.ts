@@ -1,5 +1,11 @@
-import { requestCodes } from '../contract/error-codes.js';
-import { cutAtWord, toAttempt, requestError, type Failure, type Attempt } from './failure.js';
+import {
+  cutAtWord,
+  isTransient,
+  toAttempt,
+  requestError,
+  type Failure,
+  type Attempt,
+} from './failure.js';
 import type { Runtime } from '../runtime.js';
 import type { StallTimer } from './timeouts.js';
 import type { HttpHeaders } from './request-log.js';
@@ -69,10 +75,6 @@ function refusedWhole(situation: Situation, status: 400 | 413): Decision {
   if (second?.action === 'wait') return second;
   return { action: work === 'read' ? 'stop' : 'split' };
 }
-
-/** Statuses of an overloaded or busy service: the request may have been processed, or still be. */
-export const isTransient = (status: number): boolean =>
-  status === 408 || status >= 500 || status === requestCodes.pending;
 
 /** Retries while attempts and time are left. */
 function retryOrGiveUp(situation: Situation): Decision {

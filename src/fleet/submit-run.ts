@@ -257,7 +257,8 @@ export async function refuseDuplicateRun(
     ...otherRunsIn(run, { queued, registered, isCompared, note }),
   ].filter((other) => other.run !== run.run);
   const content = contentOf(run);
-  if (run.events && run.events.count > 0) refuseOtherForm(run, [...registered].filter(isCompared));
+  if (run.events && run.events.count > 0)
+    refuseOtherForm(run, content, [...registered].filter(isCompared));
   const same = others.find((other) => other.content === content);
   if (same) throw alreadySent(same, 'has the same content');
   const ofAccount = others.filter(({ lane }) => lane === laneOf(run));
@@ -268,12 +269,17 @@ export async function refuseDuplicateRun(
  * Refuses events that none of these runs in the work directory submitted although one has the same content: its options
  * made other events of the same rows.
  */
-function refuseOtherForm(run: FleetRun, compared: readonly string[]): void {
+function refuseOtherForm(
+  { run, workDir }: FleetRun,
+  content: string,
+  compared: readonly string[],
+): void {
   for (const id of compared) {
-    if (id === run.run || contentIn(new WorkDirectory(run.workDir, id)) !== contentOf(run))
-      continue;
-    const place = { run: id, workDir: run.workDir };
-    throw alreadySent(place, 'made other events of the same content, with other options');
+    if (id === run || contentIn(new WorkDirectory(workDir, id)) !== content) continue;
+    throw alreadySent(
+      { run: id, workDir },
+      'made other events of the same content, with other options',
+    );
   }
 }
 

@@ -1,4 +1,5 @@
 import { namesOfPath } from '../contract/file-formats.js';
+import { columnError } from './columns.js';
 import { openEvent, openProfileData } from './flat-row.js';
 import { quoteValue, TextSlice } from '../text/text-slice.js';
 import { setKey, nameError, notStringFailure } from './identity.js';
@@ -13,7 +14,7 @@ import {
 import { keyParts, type KeyPart } from '../text/record-hash.js';
 import type { TimeZone } from '../time-zone.js';
 import type { RecordBlock, RecordBuilder } from './record-block.js';
-import type { UploadMapping } from './upload-mapping.js';
+import { isPhoneNumber, type UploadMapping } from './upload-mapping.js';
 
 /** Members of an exported profile beside profileData, and the profile fields they are uploaded as. */
 const profileFields = (
@@ -268,8 +269,7 @@ export function unchangedFailure({
   ...options
 }: UploadMapping): string | undefined {
   if (options.expected) return shapeFailure;
-  const isPhone = types.get(identity)?.startsWith('phone') === true;
-  const change = isPhone
+  const change = isPhoneNumber(types.get(identity))
     ? '--types changes the identity only of'
     : changes.find(([name]) => options[name]?.size)?.[1];
   return (
@@ -298,7 +298,7 @@ export function otherKeyFailure(
   const isNamed = named.identity !== undefined || named.objectId !== undefined;
   if (isNamed && keyParts.every((part) => keys[part] === named[part])) return undefined;
   const [what, user] = isNamed ? ['', 'another user'] : ['it is empty or missing, and ', 'a user'];
-  return `column ${JSON.stringify(column)}: ${what}this record, which is sent unchanged, names ${user}`;
+  return columnError(column, `${what}this record, which is sent unchanged, names ${user}`);
 }
 
 /**

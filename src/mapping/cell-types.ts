@@ -16,6 +16,7 @@ import { parseTimestamp } from './timestamps.js';
 import { JsonParser } from '../text/json-parser.js';
 import {
   isPhoneType,
+  isTextType,
   type CellType,
   type PlainType,
   type UploadMapping,
@@ -258,8 +259,8 @@ export function refuseOtherThanTexts(
   columns: Iterable<string> = types.keys(),
 ): void {
   for (const column of columns) {
-    const type = types.get(column) ?? 'string';
-    if (type === 'string' || type.startsWith('phone')) continue;
+    const type = types.get(column);
+    if (isTextType(type)) continue;
     throw new EngagectlError(
       'E-USAGE',
       `column ${JSON.stringify(column)} cannot have the type ${type}`,
@@ -320,8 +321,7 @@ export function emptyValue(
 ): Buffer | undefined {
   const pair = type?.startsWith('boolean(') ? booleanPair(type.slice(8, -1)) : ['-', '-'];
   if (pair.includes('')) return Buffer.from(String(pair[0] === ''));
-  const isString = type === undefined || type === 'string' || type.startsWith('phone');
-  return empty === 'string' && !isString ? undefined : emptyValues[empty];
+  return empty === 'string' && !isTextType(type) ? undefined : emptyValues[empty];
 }
 
 function copy({ bytes, start, end }: TextSlice, { out }: RecordBuilder): undefined {

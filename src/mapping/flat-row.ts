@@ -6,7 +6,12 @@ import { quoteForShell } from '../wording.js';
 import { jsonToken } from '../text/json-parser.js';
 import { quoteValue, TextSlice } from '../text/text-slice.js';
 import type { RecordBuilder } from './record-block.js';
-import type { CellType, UploadMapping, Expectations } from './upload-mapping.js';
+import {
+  isPhoneNumber,
+  type CellType,
+  type Expectations,
+  type UploadMapping,
+} from './upload-mapping.js';
 
 /** Indexes of the cells that are parts of a record, or -1. */
 export interface HeadCells {
@@ -99,30 +104,26 @@ function writeKeys(row: FlatRow, records: RecordBuilder, options: UploadMapping)
   return writeKey(row, parts.identity, { part: 'identity', records, options });
 }
 
+/** Where a key is written, and which. */
 interface KeyTarget {
   readonly part: 'identity' | 'objectId';
   readonly records: RecordBuilder;
   readonly options: UploadMapping;
 }
 
-function writeKey(
-  row: FlatRow,
-  index: number,
-  { part, records, options }: KeyTarget,
-): string | undefined {
+function writeKey(row: FlatRow, index: number, target: KeyTarget): string | undefined {
+  const { part, records, options } = target;
   const name = row.name(index);
   const type = options.types.get(name);
   const text = row.text(index);
   const isNumber = !row.isString(index) && /^[-\d]/.test(text.toString());
-  const isPhone = type?.startsWith('phone') === true;
+  const isPhone = isPhoneNumber(type);
   const isSpelled = isNumber && (type === 'string' || isPhone);
   if (!row.isString(index) && !isSpelled) {
     const advice = isNumber ? ` (--types ${quoteForShell(`${name}:string`)} accepts it)` : '';
     return columnError(name, `${notStringFailure(text)}${advice}`);
   }
-  const failure = isPhone
-    ? writePhoneKey(text, type, { part, records, options })
-    : setKey(part, text, records);
+  const failure = isPhone ? writePhoneKey(text, type, target) : setKey(part, text, records);
   if (failure !== undefined) return columnError(name, failure);
   if (isPhone) return undefined;
   const placeholder = row.placeholderReason?.(text);
@@ -134,7 +135,7 @@ function writeKey(
 
 const number = new TextSlice();
 
-/** Writes a key that is a phone number, the only type that changes a key. */
+/** Writes a key that is a phone number. */
 function writePhoneKey(
   text: TextSlice,
   type: CellType,

@@ -191,7 +191,7 @@ function rejectsStage(json: JsonParser): string | undefined {
   return word;
 }
 
-/** What a line of a rejects file says of its record; the innermost of nested lines says it. */
+/** What a line of a rejects file says of its record. Of nested lines, the innermost one counts. */
 interface LineFacts {
   /** Columns of the table whose row the record is. */
   readonly columns: readonly string[] | undefined;

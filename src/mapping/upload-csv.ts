@@ -29,7 +29,7 @@ import { addressKeys, keySeeds, strayCharacterError } from './identity.js';
 import { CsvProgram } from '../text/csv-scanner.js';
 import { JsonWriter } from '../text/json-writer.js';
 import type { Cells, RowBlock } from '../input/row-block.js';
-import type { UploadMapping } from './upload-mapping.js';
+import { isPhoneNumber, type UploadMapping } from './upload-mapping.js';
 
 /** Maps CSV rows to upload records. As a FlatRow, it is the row being written. */
 export class CsvUploadMapper implements FlatRow {
@@ -234,7 +234,7 @@ function keyColumn(columns: readonly Column[], { kind, expected, types }: Upload
   const isKeyedTwice = columns.some(({ role }) => role === 'objectId');
   if (kind === 'event' || isKeyedTwice || expected) return -1;
   const isAsRead = ({ name, isLowercased }: Column): boolean =>
-    !isLowercased && (types.get(name) ?? 'string') === 'string';
+    !isLowercased && !isPhoneNumber(types.get(name));
   return columns.findIndex((column) => column.role === 'identity' && isAsRead(column));
 }
 

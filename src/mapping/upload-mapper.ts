@@ -69,7 +69,7 @@ import {
 } from '../text/cell-cleaning.js';
 import { quoteForShell } from '../wording.js';
 import type { Cells, RowBlock } from '../input/row-block.js';
-import type { UploadMapping } from './upload-mapping.js';
+import { isPhoneNumber, type UploadMapping } from './upload-mapping.js';
 
 export { type UploadMapping } from './upload-mapping.js';
 
@@ -131,7 +131,7 @@ const isExportFor =
 function keysOf(options: UploadMapping): KeyLocation {
   const { identity, objectId = 'objectId', lowercase, types } = options;
   const isChanged = (column: string): boolean =>
-    lowercase.has(column) || (types.get(column) ?? 'string') !== 'string';
+    lowercase.has(column) || isPhoneNumber(types.get(column));
   if (isChanged(identity) || isChanged(objectId))
     return { cells: () => undefined, member: undefined };
   const placed = (header: readonly string[], role: ColumnRole): number =>

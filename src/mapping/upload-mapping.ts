@@ -16,6 +16,14 @@ const wholeType = new RegExp(`^(?:${typePattern})$`);
 export const isCellType = (word: unknown): word is CellType =>
   typeof word === 'string' && wholeType.test(word);
 
+/** Whether values are phone numbers: `phone:+49`, or `phone(DE)`. Of the types of texts, only these change a text. */
+export const isPhoneNumber = (type: CellType | undefined): type is CellType =>
+  type?.startsWith('phone') === true;
+
+/** Whether values are texts, as those without a type are. */
+export const isTextType = (type: CellType | undefined): boolean =>
+  type === undefined || type === 'string' || isPhoneNumber(type);
+
 export const isPhoneType = (type: CellType | undefined): type is PhoneType =>
   type?.startsWith('phone:') === true;
 

@@ -52,6 +52,15 @@ interface Attack {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+/** A queue, as whoever can write to the store opens it. */
+function queue(name: string): Queue {
+  const { hostname, port } = new URL(store.url);
+  return new Queue(name, {
+    connection: { host: hostname, port: Number(port) },
+    prefix: 'engagectl',
+  });
+}
+
 const secretText = 'identity,Name\nsecret,of the worker\n';
 const inputText = 'identity,Name\nA,1\nB,2\nC,3\nD,4\n';
 
@@ -65,9 +74,6 @@ async function submitted(...argv: string[]): Promise<Attack> {
   writeFileSync(world.path('users.csv'), inputText);
   writeFileSync(world.path('secret.csv'), secretText);
   const run = await fleet.submit('upload', 'users.csv', ...argv, '--shards', '2');
-  const { hostname, port } = new URL(store.url);
-  const connection = { host: hostname, port: Number(port) };
-  const queue = (name: string) => new Queue(name, { connection, prefix: 'engagectl' });
   const lanes = queue('lanes');
   const [listed] = await lanes.getJobs(['waiting']);
   await lanes.close();
@@ -213,9 +219,6 @@ describe.skipIf(!redis)('a worker refuses', () => {
     await using attack = await submitted();
     const { lane, run, service } = attack;
     const { data } = (await jobOf(attack)) as { data: Json };
-    const { hostname, port } = new URL(store.url);
-    const connection = { host: hostname, port: Number(port) };
-    const queue = (name: string) => new Queue(name, { connection, prefix: 'engagectl' });
     const [lanes, other] = [queue('lanes'), queue('000000000000-upload')];
     await lanes.add('lane', {}, { jobId: other.name });
     await other.add('shard', data, { jobId: `${run}-1` });
@@ -441,11 +444,7 @@ describe.skipIf(!redis)('a worker refuses', () => {
 
   it('queues that are no account queues', async () => {
     await using attack = await submitted();
-    const { hostname, port } = new URL(store.url);
-    const lanes = new Queue('lanes', {
-      connection: { host: hostname, port: Number(port) },
-      prefix: 'engagectl',
-    });
+    const lanes = queue('lanes');
     for (const jobId of ['../x', 'runs', '{x}']) {
       await lanes.add('lane', {}, { jobId });
     }
@@ -600,11 +599,7 @@ describe.skipIf(!redis)('fleet status', () => {
 
   it('lists only valid runs', async () => {
     await using attack = await submitted();
-    const { hostname, port } = new URL(store.url);
-    const runs = new Queue('runs', {
-      connection: { host: hostname, port: Number(port) },
-      prefix: 'engagectl',
-    });
+    const runs = queue('runs');
     const workDir = '/x\u001B[2J\u0007\n/y';
     await runs.add('run', { run: '../../x', workDir, lane: 'x' }, { jobId: 'run-x' });
     await runs.add('run', null, { jobId: 'run-y' });

@@ -114,7 +114,7 @@ function shardFromScheduler(shards: number | undefined, env: Variables): Shard {
     throw usage(`--shard auto: ${why}`, 'add --shards <n>');
   }
   if (first > 1 && count === 1) {
-    const message = `--shard auto: ${scheduler.index} is ${env[scheduler.index]}, and alone`;
+    const message = `--shard auto: ${scheduler.index} is ${env[scheduler.index]}, the only task`;
     throw usage(message, 'for a task that runs again, name its shard, like --shard 3/5');
   }
   if (shards !== undefined && shards !== count) {

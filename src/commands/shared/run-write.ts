@@ -105,15 +105,15 @@ const isTypable = (files: readonly string[]): boolean =>
 
 /** Returns the typed command for a rejects file; `retriesUnknown`: with `--retry-unknown`. */
 function resendCommand(file: string, typed: TypedCommand, retriesUnknown: boolean): string {
-  const format = rejectsFormatFlag(file);
-  if (!retriesUnknown) return `${suggestCommand(typed, [file], inputFlags)}${format}`;
-  const without = [...inputFlags, 'retry-unknown'];
-  return `${suggestCommand(typed, [file], without)} --retry-unknown${format}`;
+  if (!retriesUnknown) return commandOnRejects(file, typed, inputFlags);
+  return `${commandOnRejects(file, typed, [...inputFlags, 'retry-unknown'])} --retry-unknown`;
 }
 
-/** The flag for a rejects file that is NDJSON, but whose name `--rejects` chose as that of one JSON array. */
-const rejectsFormatFlag = (file: string): string =>
-  inputFormatOfName(file) === 'json' ? ' --input-format ndjson' : '';
+/** Suggests a command for a rejects file. One that `--rejects` named like a JSON array is NDJSON, too. */
+function commandOnRejects(file: string, typed: TypedCommand, without: readonly string[]): string {
+  const format = inputFormatOfName(file) === 'json' ? ' --input-format ndjson' : '';
+  return `${suggestCommand(typed, [file], without)}${format}`;
+}
 
 /** Suggests the write after a dry run, and `verify` after a write that can be verified. */
 function nextCommand(
@@ -136,11 +136,10 @@ const settleCommand = (
   typed: TypedCommand,
 ): string | undefined =>
   writeEndpoints[name].settles
-    ? `${suggestCommand(
-        { ...typed, name: 'verify --settle --within 10m -o open.ndjson' },
-        [file],
-        [...inputFlags, ...writeOnlyFlags],
-      )}${rejectsFormatFlag(file)}`
+    ? commandOnRejects(file, { ...typed, name: 'verify --settle --within 10m -o open.ndjson' }, [
+        ...inputFlags,
+        ...writeOnlyFlags,
+      ])
     : undefined;
 
 /**

@@ -1,5 +1,6 @@
 import { validateCuid } from '../../calling/cuid.js';
 import { TextSlice } from '../../text/text-slice.js';
+import { columnError } from '../../mapping/columns.js';
 import { RowValues } from '../../mapping/row-values.js';
 import { validationError, type RejectReason } from '../../mapping/record-block.js';
 import type { RowBlock } from '../../input/row-block.js';
@@ -95,7 +96,7 @@ export class CallScriptReader {
   #cuid(name: 'caller' | 'callee'): string {
     const cuid = this.#textOf(name);
     for (const { severity, message } of validateCuid(cuid)) {
-      if (severity === 'error') this.#wrong.push(`column ${JSON.stringify(name)}: it ${message}`);
+      if (severity === 'error') this.#wrong.push(columnError(name, `it ${message}`));
     }
     return cuid;
   }
@@ -115,7 +116,7 @@ export class CallScriptReader {
     const milliseconds = Number(number) * { ms: 1, s: 1000, m: 60_000 }[unit as 'ms' | 's' | 'm'];
     if (milliseconds >= 0) return milliseconds;
     this.#wrong.push(
-      `column ${JSON.stringify(name)}: ${JSON.stringify(text)} is not a duration like 500ms or 2s`,
+      columnError(name, `${JSON.stringify(text)} is not a duration like 500ms or 2s`),
     );
     return undefined;
   }

@@ -1,6 +1,6 @@
 import { EngagectlError } from '../../errors.js';
 import { TextSlice } from '../../text/text-slice.js';
-import { RowValues } from '../../mapping/row-values.js';
+import { RowValues, valueError } from '../../mapping/row-values.js';
 import { validationError, type RejectReason } from '../../mapping/record-block.js';
 import { openOutput, prepareOutputs } from '../../output/document-output.js';
 import { lineOf, DuplicateCuids, type DuplicateOf } from './check-cuids.js';
@@ -166,8 +166,7 @@ class CuidDeriver implements RowConsumer<DeriveFigures> {
     if (values.has('cuid')) return validationError('the record already has a "cuid"');
     const failure = values.read(from, this.#value);
     if (failure) return failure;
-    if (this.#value.isEmpty)
-      return validationError(`column ${JSON.stringify(from)}: the value is empty`);
+    if (this.#value.isEmpty) return valueError(from, 'the value is empty');
     // Whoever chose the first value, for which `#chosen` throws, must not decide that all other addresses are readable.
     const isReadable = style === undefined && key === undefined;
     if (isReadable && this.#style !== undefined && isContact(this.#value.toString()))

@@ -322,16 +322,20 @@ export class SentEvents {
     const key = this.#keyOfEvent(event.record);
     const { user, near } = key;
     const identity = user.value;
-    const isCut = this.#otherUsersHeld > mostNear.characters;
-    const isOfOther = isCut || this.#othersOf(key).has(identityText(identity));
-    const doubt = this.#othersOf(key).has(noUser)
-      ? 'events of which the account does not show the user'
-      : isOfOther || this.#aliased.has(event)
-        ? 'events that the account shows under another identity of the user'
-        : event.places && event.sent > mostOf(event, 'lines')
-          ? moreOfLine
-          : this.#doubtOf(key);
+    const isMoreOfLine = event.places && event.sent > mostOf(event, 'lines');
+    const doubt = this.#doubtOfUser(event, key) ?? (isMoreOfLine ? moreOfLine : this.#doubtOf(key));
     return { identity, doubt, near: () => this.#near.get(near)?.shift() };
+  }
+
+  /** Returns why an equal event that the account shows may be of this user. */
+  #doubtOfUser(event: EqualEvents, key: EventKey): string | undefined {
+    const others = this.#othersOf(key);
+    if (others.has(noUser)) return 'events of which the account does not show the user';
+    const isCut = this.#otherUsersHeld > mostNear.characters;
+    const isOfOther = isCut || others.has(identityText(key.user.value)) || this.#aliased.has(event);
+    return isOfOther
+      ? 'events that the account shows under another identity of the user'
+      : undefined;
   }
 
   /** Notes the events to settle that have this key at another hour. Ignores events that recur daily. */

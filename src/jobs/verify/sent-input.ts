@@ -51,7 +51,7 @@ function refuseEvent({ source, line }: SentRecord, data: LosslessJson | undefine
   const column = ['evtName', 'ts'].find((name) => data.has(name));
   if (column === undefined) return;
   throw new EngagectlError('E-USAGE', `line ${line} of ${source} would be looked up as a profile`, {
-    why: `it has the column ${JSON.stringify(column)} of events`,
+    why: `it has the column "${column}" of events`,
     fix: `add --type event, as in the upload; or --drop ${column}, if it is a profile`,
   });
 }

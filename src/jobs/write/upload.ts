@@ -21,7 +21,7 @@ import { quotedIn } from './send-input.js';
 import { previewFindings, type QualityIssue } from '../../mapping/preview/findings.js';
 import { FieldStatistics, type RuledColumn } from '../../mapping/preview/field-statistics.js';
 import type { MappingFile } from '../../mapping/mapping-file-schema.js';
-import type { CellType, UploadMapping } from '../../mapping/upload-mapping.js';
+import { isPhoneNumber, type CellType, type UploadMapping } from '../../mapping/upload-mapping.js';
 import type { Runtime } from '../../runtime.js';
 import type { WriteResult } from '../job-results.js';
 import type { Wording, JobContext } from '../job-context.js';
@@ -84,7 +84,7 @@ function personalColumns({
   types,
   map,
 }: Omit<UploadMapping, 'zone'>): string[] {
-  const phones = [...types].filter(([, type]) => type.startsWith('phone'));
+  const phones = [...types].filter(([, type]) => isPhoneNumber(type));
   const renamed = [...map].filter(([, key]) => isPersonalColumn(key, []));
   return [identity, objectId, ...[...phones, ...renamed].map(([column]) => column)];
 }
