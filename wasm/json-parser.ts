@@ -165,17 +165,10 @@ export let hasOperator: bool = false;
 export let repeatStart: i32 = 0;
 export let repeatEnd: i32 = 0;
 
-/** Address for the next key that has to be unescaped. */
-export let names: i32 = 0;
-
-/**
- * Returns the position after the value that starts at `start`, or 0. `scratch` must have as much room as
- * the text.
- */
-export function readValue(start: i32, scratch: i32): i32 {
+/** Returns the position after the value that starts at `start`, or 0. */
+function readValue(start: i32): i32 {
   hasOperator = false;
   repeatStart = 0;
-  names = scratch;
   return valueEnd(start);
 }
 
@@ -256,8 +249,8 @@ function valueEnd(start: i32): i32 {
     const after = stringEnd(end);
     if (after == 0) return 0;
     end = after - 1;
-    name = names;
-    names = nameEnd = spell(start, end, name);
+    name = unescapedPlace(start);
+    nameEnd = spell(start, end, name);
     hash = hashOf(name, nameEnd);
   }
 
@@ -296,11 +289,17 @@ export { hasHalf } from './json-tokens';
 /** Eight i32: start, end, number of members, their place, operator or not, what is wrong, where, end of a repeated key. */
 const found: i32 = 0;
 
-// The text, and room behind it for its strings without escapes, which are never longer than it is. Both may be read a bit
-// beyond their end.
+// The text, and room behind it for its strings without escapes. As none gets longer by that, each has its place there as it
+// has in the text, so that no string is ever written over another one. Both may be read a bit beyond their end.
 const slack: i32 = 16;
 let textBytes: i32 = -1;
 let text: i32 = 0;
+
+/** Returns the place of a string without its escapes. */
+// @ts-ignore
+@inline function unescapedPlace(start: i32): i32 {
+  return start + textBytes + slack;
+}
 
 /** Returns the address for `bytes` bytes of text, the first of which has position `first`. */
 export function reserve(bytes: i32, first: i32): i32 {
@@ -321,7 +320,7 @@ export function read(start: i32, end: i32): void {
   const behind = load<u8>(limit);
   store<u8>(limit, 0); // ends every token, and is none
   const first = spaceEnd(base + start);
-  const last = readValue(first, text + textBytes + slack);
+  const last = readValue(first);
   if (last != 0) {
     const next = spaceEnd(last);
     if (next < limit) fail(Failure.goesOn, next);
@@ -345,6 +344,7 @@ export let unescapedEnd: i32 = 0;
 /** Writes the unescaped content between two positions of a string, and returns its address. */
 export function unescape(start: i32, end: i32): i32 {
   forgetHalves();
-  unescapedEnd = spell(base + start, base + end, names);
-  return names;
+  const place = unescapedPlace(base + start);
+  unescapedEnd = spell(base + start, base + end, place);
+  return place;
 }

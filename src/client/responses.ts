@@ -182,18 +182,24 @@ export async function serviceError(answer: Response): Promise<Refusal | undefine
 
 /** Classifies the message before it is redacted. */
 const refusal = (
-  { status: httpStatus, headers, redact }: Response,
+  { status: httpStatus, headers, json, redact }: Response,
   { status, message, words }: { status: number; message: string; words: string },
 ): Refusal => ({
   kind: 'refused',
   sent: true,
   status,
   message: redact(message),
-  ...(isTransient(httpStatus) && { mayBeProcessed: true }),
+  ...((isTransient(httpStatus) || saysProcessed(json)) && { mayBeProcessed: true }),
   ...requestIdOf(headers, redact),
   ...(/\bcursor\b/i.test(words) && { namesCursor: true }),
   ...(/\binvalid event\b/i.test(words) && { namesEvent: true }),
 });
+
+/** Whether a body says, against its status, that records were processed. */
+function saysProcessed(json: unknown): boolean {
+  const { status, processed } = (json ?? {}) as Record<string, unknown>;
+  return status === 'success' || status === 'partial' || Number(processed) > 0;
+}
 
 /** Header names for request ids. */
 const idHeaders = ['x-request-id', 'request-id', 'x-correlation-id'];

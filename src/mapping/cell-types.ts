@@ -290,8 +290,10 @@ export function textRules({
       if (type === 'string') return undefined;
       records.out.length = 0;
       const failure = writeTypedValue(text, type, records, utc);
-      if (failure === undefined) text.of(records.out.bytes, 1, records.out.length - 1); // without its quotes
-      return failure;
+      if (failure !== undefined) return failure;
+      const value = Buffer.from(records.out.bytes.subarray(1, records.out.length - 1)); // without its quotes
+      text.of(value, 0, value.length);
+      return undefined;
     },
   };
 }

@@ -4,7 +4,7 @@ import { factsOfLine, isUnwrapped, readInputRecord, type RejectsReading } from '
 import { JsonParser, jsonToken } from '../text/json-parser.js';
 import { validationError, type RejectReason } from './record-block.js';
 import type { RowBlock } from '../input/row-block.js';
-import type { TextSlice } from '../text/text-slice.js';
+import { TextSlice } from '../text/text-slice.js';
 
 const nothing = Buffer.alloc(0);
 
@@ -39,6 +39,7 @@ export class RowValues<Name extends string> {
   #bytes: Buffer = nothing;
   #first = 0;
   #rows: RowBlock | undefined;
+  readonly #record = new TextSlice();
   /** Whether the row is a line of a rejects file whose record was rejected for a placeholder in a CSV. */
   #hadPlaceholder = false;
 
@@ -76,6 +77,7 @@ export class RowValues<Name extends string> {
   #readJson(rows: RowBlock, row: number): RejectReason | undefined {
     const failure = readInputRecord(this.#json, rows, row, this.#reading);
     const line = isUnwrapped(this.#json, rows, row) ? factsOfLine(rows, row) : undefined;
+    this.#record.of(this.#json.bytes, this.#json.start, this.#json.end);
     this.#hadPlaceholder = line?.hadPlaceholder === true;
     if (failure || this.#json.kind !== jsonToken.openObject) return failure;
     const error = line?.columns ? undefined : this.#nested.flatten(this.#json);
@@ -94,9 +96,9 @@ export class RowValues<Name extends string> {
     return true;
   }
 
-  /** Parser of a JSON row; for a line of a rejects file, of its inner record. */
-  get json(): Pick<JsonParser, 'bytes' | 'start' | 'end' | 'count'> {
-    return this.#json;
+  /** A JSON row as the input has it; for a line of a rejects file, its inner record. */
+  get record(): Pick<TextSlice, 'bytes' | 'start' | 'end'> {
+    return this.#record;
   }
 
   has(name: Name): boolean {

@@ -162,7 +162,7 @@ export class JsonParser {
     return hasEscape ? this.unescaped(start, end, into) : into.of(this.bytes, start, end);
   }
 
-  /** Returns the unescaped part of a string; valid until the next text is parsed. */
+  /** Returns the unescaped part of a string; valid, like that of others, until the next text is parsed. */
   unescaped(start: number, end: number, into: TextSlice): TextSlice {
     const program = this.#program!;
     const from = program.unescape(start, end);

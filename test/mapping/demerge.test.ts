@@ -50,6 +50,20 @@ describe('a row to demerge', () => {
     );
   });
 
+  it('is the identity, whatever list of identities is beside it', () => {
+    const text = fc.string({ unit: anyCharacter, minLength: 1, maxLength: 9 });
+    const pairs = fc.record({ identity: text.filter(isValidIdentity), all_identities: text });
+    fc.assert(
+      fc.property(pairs, ({ identity, all_identities }) => {
+        const row = JSON.stringify({
+          identity: `"${identity}`,
+          all_identities: `"${all_identities}`,
+        });
+        expect(outcome(jsonRows([row]))).toBe(JSON.stringify(`"${identity}`));
+      }),
+    );
+  });
+
   it.each([
     ['12', 'a record must be a JSON object or string'],
     ['["a"]', 'a record must be a JSON object or string'],

@@ -114,15 +114,15 @@ const comma = 0x2c;
 class DerivedJsonRows implements DerivedRows {
   readonly #values: RowValues<string>;
   readonly #out = new JsonWriter();
-  #held: (ByteRange & { readonly isEmpty: boolean })[] = [];
+  #held: ByteRange[] = [];
 
   constructor(values: RowValues<string>) {
     this.#values = values;
   }
 
   hold(): void {
-    const { bytes, start, end, count } = this.#values.json;
-    this.#held.push({ bytes, start, end, isEmpty: count === 0 });
+    const { bytes, start, end } = this.#values.record;
+    this.#held.push({ bytes, start, end });
   }
 
   page({ kept, made }: Derived): RecordPage {
@@ -130,11 +130,11 @@ class DerivedJsonRows implements DerivedRows {
     out.length = 0;
     const bounds = new Int32Array(2 * kept.length);
     for (const [n, index] of kept.entries()) {
-      const { bytes, start, end, isEmpty } = this.#held[index]!;
+      const { bytes, start, end } = this.#held[index]!;
       const cuid = made.cuid(index);
       bounds[2 * n] = out.length;
       out.raw(bytes, start, end - closing.length);
-      out.ascii(isEmpty ? '"cuid":"' : ',"cuid":"');
+      out.ascii(',"cuid":"'); // it is not empty: it has the value
       out.raw(cuid.bytes, cuid.start, cuid.end);
       out.ascii('"}');
       bounds[2 * n + 1] = out.length;

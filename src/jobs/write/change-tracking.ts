@@ -340,7 +340,7 @@ function refuseJsonName(name: string, { option }: Wording): void {
 }
 
 /** Identities that make nobody take the list for a table or JSON, whose first line would name its columns. */
-const listsAlone = /^(?!\[)[^;|{]*$/;
+const listsAlone = /^(?!\[)[^,;|{]*$/;
 
 /** First line of a list that names its column, and no user. */
 const listHeader = 'identity';
@@ -348,9 +348,10 @@ const listHeader = 'identity';
 /** Formats a missing key: a bare list for identities, `type,value` for addresses. */
 function goneLine({ space, key }: RecordKey, isFirst: boolean): string {
   if (isUserKey({ space })) {
-    const isRead = key === listHeader || separatorLine.test(key); // as a line above the values
-    const header = isFirst && isRead ? `${listHeader}\n` : '';
-    return `${header}${listsAlone.test(key) ? escapeCsvCell(key) : quoteCsvCell(key)}\n`;
+    const isAlone = listsAlone.test(key);
+    const isNoValue = key === listHeader || separatorLine.test(key) || !isAlone; // but a header, or a table
+    const header = isFirst && isNoValue ? `${listHeader}\n` : '';
+    return `${header}${isAlone ? escapeCsvCell(key) : quoteCsvCell(key)}\n`;
   }
   return `${isFirst ? 'type,value\n' : ''}${space},${escapeCsvCell(key)}\n`;
 }

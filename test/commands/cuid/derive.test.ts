@@ -45,6 +45,33 @@ it('adds a member to JSON records, and keeps every other digit', async () => {
   expect(JSON.parse(document)).toMatchObject([{ cuid: 'ann_1' }, { cuid: 'bob_1' }]);
 });
 
+it('keeps objects whose path it reads', async () => {
+  const world = makeWorld();
+  const record = '{"user":{"id":"annie","n":1.0},"a.b":2}';
+  writeFileSync(world.path('users.ndjson'), record);
+  const { stdout } = await world.run(['cuid', 'derive', 'users.ndjson', '--from', 'user.id']);
+  expect(stdout).toBe(`${record.slice(0, -1)},"cuid":"annie"}\n`);
+});
+
+it.each([[], ['--key-file', 'cuid.key']])(
+  'derives the same cuid however value and device are escaped: %j',
+  async (...flags) => {
+    const world = makeWorld();
+    writeFileSync(world.path('cuid.key'), key);
+    const plain = String.raw`{"id":"müller","device":"bob's phone"}`;
+    const escaped = String.raw`{"id":"m\u00fcller","device":"bob\u0027s phone"}`;
+    const cuids = [];
+    for (const record of [plain, escaped]) {
+      writeFileSync(world.path('in.ndjson'), record);
+      const argv = ['cuid', 'derive', 'in.ndjson', '--from=id', '--device-column=device'];
+      const { stdout } = await world.run([...argv, ...flags]);
+      cuids.push((JSON.parse(stdout) as { cuid: string }).cuid);
+    }
+    const expected = cuidsBy(flags.length > 0 ? Buffer.from(key) : undefined);
+    expect(cuids).toEqual([1, 2].map(() => expected('müller', "bob's phone")));
+  },
+);
+
 it.each<[value: string, device: string | undefined, cuid: RegExp]>([
   ['ann_1', undefined, /^ann_1$/],
   ['Ann-1', undefined, /^Ann_1_[a-z2-7]{8}$/],
