@@ -137,7 +137,7 @@ let room: i32 = 0;
 
 /**
  * Writes the fingerprint of each record to `out`. The texts are valid JSON objects. The member `ts` does
- * not count if `ignoresTime`.
+ * not count in those with 1 in `uploadTimes`, if that is not 0.
  */
 export function fingerprintEvents(
   count: i32,
@@ -145,11 +145,12 @@ export function fingerprintEvents(
   text: i32,
   out: i32,
   roomAt: i32,
-  ignoresTime: bool,
+  uploadTimes: i32,
 ): void {
   room = roomAt;
   for (let index = 0; index < count; index += 1) {
     cursor = text + load<i32>(bounds + 8 * index);
+    const ignoresTime = uploadTimes != 0 && load<u8>(uploadTimes + index) != 0;
     store<u64>(out + 8 * index, notNone(objectPrint(0, ignoresTime)));
   }
 }

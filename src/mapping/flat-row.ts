@@ -179,11 +179,13 @@ function writeEventName(row: FlatRow, { out }: RecordBuilder, { eventName }: Upl
   return undefined;
 }
 
-function writeTs(row: FlatRow, { out }: RecordBuilder, { tsNow, types, zone }: UploadMapping) {
+function writeTs(row: FlatRow, records: RecordBuilder, { tsNow, types, zone }: UploadMapping) {
+  const { out } = records;
   const index = row.parts.ts;
   if (index < 0 || row.isEmpty(index)) {
     if (tsNow === undefined) return 'ts is missing: add it, or use --ts now';
     out.ascii(String(tsNow));
+    records.hasUploadTime = true;
     return undefined;
   }
   const text = row.text(index);

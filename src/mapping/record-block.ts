@@ -30,6 +30,8 @@ export interface RecordBlock {
   readonly idempotent: Uint8Array;
   /** 1 if record i is an event, else 0: events and profiles never share a request. */
   readonly kinds: Uint8Array;
+  /** 1 for each event whose `ts` is the time of its upload; undefined: there is none. */
+  readonly uploadTimes?: Uint8Array | undefined;
   readonly rejects: readonly RejectedRow[];
   /** Records of `rows` that could not be read. */
   readonly parseErrors: readonly RowParseError[];
@@ -116,6 +118,8 @@ export class RecordBuilder {
   /** Whether the record has no operator such as $incr. Events are never idempotent, whatever its value. */
   idempotent = true;
   isEvent = false;
+  /** Whether the record got the time of its upload. */
+  hasUploadTime = false;
   /** Bytes of the rows. */
   #read: Buffer | undefined;
   #passedStart = 0;
@@ -159,7 +163,7 @@ export class RecordBuilder {
     for (const row of picked) {
       const start = out.length;
       this.idempotent = true;
-      this.isEvent = false;
+      this.isEvent = this.hasUploadTime = false;
       this.clearKeys();
       const failure = write(row);
       if (failure) {
@@ -176,6 +180,7 @@ export class RecordBuilder {
       if (this.otherKeys) (block.otherKeys ??= new Map()).set(at, this.otherKeys);
       block.idempotent[at] = this.idempotent && !this.isEvent ? 1 : 0;
       block.kinds[at] = this.isEvent ? 1 : 0;
+      if (this.hasUploadTime) (block.uploadTimes ??= new Uint8Array(picked.length))[at] = 1;
       if (!isPassed) out.byte(jsonToken.comma); // adjacent records can be copied into a request at once
     }
     return { ...block, json: this.#joined(rows.bytes, block.bounds.subarray(0, 2 * block.count)) };
@@ -213,6 +218,7 @@ function blockOf(rows: RowBlock, count: number) {
     otherKeys: undefined as Map<number, ReadonlySet<number>> | undefined,
     idempotent: new Uint8Array(count),
     kinds: new Uint8Array(count),
+    uploadTimes: undefined as Uint8Array | undefined,
     rejects: [] as RejectedRow[],
     parseErrors: rows.parseErrors,
   };
@@ -245,6 +251,8 @@ export function filterRecords(
     otherKeys: otherKeysAt(block.otherKeys, indexes),
     idempotent: Uint8Array.from(indexes, (index) => block.idempotent[index]!),
     kinds: Uint8Array.from(indexes, (index) => block.kinds[index]!),
+    uploadTimes:
+      block.uploadTimes && Uint8Array.from(indexes, (index) => block.uploadTimes![index]!),
   };
 }
 

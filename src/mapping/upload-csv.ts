@@ -84,6 +84,7 @@ export class CsvUploadMapper implements FlatRow {
     const isEvent = this.#options.kind === 'event';
     const isIdempotent = !isEvent && this.#constants.idempotent ? 1 : 0;
     const idempotent = new Uint8Array(picked.length).fill(isIdempotent);
+    let uploadTimes: Uint8Array | undefined;
     const rejects: RejectedRow[] = [];
     this.#otherKeys = new Map();
     writer.setBlock(rows, cells, picked);
@@ -91,20 +92,25 @@ export class CsvUploadMapper implements FlatRow {
       const { row } = writer;
       this.#first = 2 * row * this.#columns.length;
       this.#records.idempotent = true;
+      this.#records.hasUploadTime = false;
       const error = this.#write(place);
       if (!this.#records.idempotent) idempotent[writer.count] = 0;
+      if (this.#records.hasUploadTime)
+        (uploadTimes ??= new Uint8Array(picked.length))[writer.count] = 1;
       if (error === undefined) continue;
       rejects.push({ row, ...validationError(this.#allFailures(place, error)) });
       writer.skip();
       this.#otherKeys.delete(writer.count);
-      idempotent[writer.count] = isIdempotent; // for the next row
+      // for the next row
+      idempotent[writer.count] = isIdempotent;
+      if (uploadTimes) uploadTimes[writer.count] = 0;
     }
     const { count } = writer;
     const kinds = new Uint8Array(count).fill(isEvent ? 1 : 0);
     const { bytes: json } = writer.out;
     const { parseErrors } = rows;
     const otherKeys = this.#otherKeys.size > 0 ? this.#otherKeys : undefined;
-    const kept = { idempotent, kinds, otherKeys, rejects, parseErrors };
+    const kept = { idempotent, kinds, uploadTimes, otherKeys, rejects, parseErrors };
     return { rows, count, ...writer.records, json, ...kept };
   }
 

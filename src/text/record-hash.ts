@@ -13,7 +13,7 @@ interface HashProgram {
     text: number,
     out: number,
     room: number,
-    ignoresTime: boolean,
+    uploadTimes: number,
   ): void;
 }
 
@@ -105,16 +105,26 @@ export const fingerprintWords = 2;
  */
 export class EventFingerprints {
   readonly #program = instantiateTextProgram() as HashProgram;
-  readonly #ignoresTime: boolean;
 
-  /** `ignoresTime`: the times of events are the time of the upload, so the member `ts` does not count. */
-  constructor(secret: HashSecret, { ignoresTime }: { readonly ignoresTime: boolean }) {
+  constructor(secret: HashSecret) {
     this.#program.setSecret(...secret);
-    this.#ignoresTime = ignoresTime;
   }
 
-  /** Returns the fingerprints of records `[0, count)`, whose texts are in `json`; valid until the next call. */
-  of(json: Buffer, count: number, bounds: Int32Array): Int32Array {
+  /**
+   * Returns the fingerprints of records `[0, count)`, whose texts are in `json`; valid until the next call. The member
+   * `ts` does not count in those that `uploadTimes` marks.
+   */
+  of({
+    json,
+    count,
+    bounds,
+    uploadTimes,
+  }: {
+    readonly json: Buffer;
+    readonly count: number;
+    readonly bounds: Int32Array;
+    readonly uploadTimes?: Uint8Array | undefined;
+  }): Int32Array {
     if (count === 0) return new Int32Array(0);
     const program = this.#program;
     let [from, to] = [bounds[0]!, bounds[1]!];
@@ -125,11 +135,13 @@ export class EventFingerprints {
     const boundsAt = 8 * count;
     const textAt = boundsAt + 8 * count;
     const roomAt = textAt + (to - from) + slack;
-    reserve(program.memory, roomAt + (to - from) + slack);
+    const timesAt = roomAt + (to - from) + slack;
+    reserve(program.memory, timesAt + count);
     const { buffer } = program.memory;
     new Int32Array(buffer, boundsAt, 2 * count).set(bounds.subarray(0, 2 * count));
     json.copy(Buffer.from(buffer, textAt, to - from), 0, from, to);
-    program.fingerprintEvents(count, boundsAt, textAt - from, 0, roomAt, this.#ignoresTime);
+    if (uploadTimes) new Uint8Array(buffer, timesAt, count).set(uploadTimes.subarray(0, count));
+    program.fingerprintEvents(count, boundsAt, textAt - from, 0, roomAt, uploadTimes ? timesAt : 0);
     return new Int32Array(buffer, 0, fingerprintWords * count);
   }
 }

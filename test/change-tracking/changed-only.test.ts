@@ -960,6 +960,16 @@ describe('events', () => {
     expect(sent()).toHaveLength(8);
   });
 
+  it('are not sent again by --full, which is for users', async () => {
+    const { world, run, sent } = await stage();
+    const user = '{"identity":"u","type":"profile","profileData":{"City":"Oslo"}}\n';
+    writeFileSync(world.path('e.ndjson'), `${user}${events(0, 2)}`);
+    expect((await run(...argv)).summary.accepted).toBe(3);
+    const full = await run(...argv, '--full');
+    expect([full.code, full.summary]).toMatchObject([0, { accepted: 1, alreadySent: 2 }]);
+    expect(sent()).toHaveLength(4);
+  });
+
   it('sent by a run without --changed are not sent again', async () => {
     const { world, run } = await stage();
     writeFileSync(world.path('e.ndjson'), events(0, 5));

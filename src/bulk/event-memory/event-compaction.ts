@@ -23,7 +23,7 @@ import {
 interface Runs {
   /** All runs with lower numbers have expired. */
   readonly first: number;
-  values(): Iterable<{ readonly number: number; readonly started: string }>;
+  values(): Iterable<Readonly<{ number: number; started: string; rememberMs: number }>>;
   /** Whether all events of the run were reported. */
   hasEnded(number: number): boolean;
 }
@@ -81,8 +81,10 @@ const archiveName = (from: number, to: number): string => `sent-${from}-${to}.ar
 export const logName = (number: number): string => `sent-${number}.log`;
 
 export interface CompactionOptions {
-  /** Milliseconds for which events are remembered at least. */
+  /** Milliseconds for which events are remembered, or longer if their run said so. */
   readonly rememberMs: number;
+  /** Whether events that are older are forgotten, whatever their run said. */
+  readonly overridesRuns?: boolean;
   readonly now: () => number;
   /** Rewrite all files, and not only where it pays. */
   readonly isPruning?: boolean;
@@ -129,15 +131,18 @@ function removeReplaced(folder: string): void {
  */
 export function expiredRuns(
   runs: Runs,
-  { rememberMs, now }: CompactionOptions,
+  { rememberMs, overridesRuns = false, now }: CompactionOptions,
 ): ReadonlySet<number> {
-  const started = [...runs.values()].map((run) => [run.number, Date.parse(run.started)] as const);
+  const all = [...runs.values()];
   const last = Math.min(
     now(),
-    started.reduce((latest, [, at]) => Math.max(latest, at), 0),
+    all.reduce((latest, { started }) => Math.max(latest, Date.parse(started)), 0),
   );
-  const isExpired = (number: number, at: number) => at < last - rememberMs && runs.hasEnded(number);
-  return new Set(started.flatMap(([number, at]) => (isExpired(number, at) ? [number] : [])));
+  const expired = all.filter(({ number, started, rememberMs: own }) => {
+    const least = overridesRuns ? rememberMs : Math.max(own, rememberMs);
+    return Date.parse(started) < last - least && runs.hasEnded(number);
+  });
+  return new Set(expired.map(({ number }) => number));
 }
 
 /** Replaces a log by an archive. */

@@ -11,7 +11,13 @@ import {
 } from './event-archive.js';
 import { archiveCompleted, SortedEvents } from './event-compaction.js';
 import { eventState, RecentEvents, type EventBlock, type EventState } from './event-log.js';
-import { EventStore, pruneStore, type EventRun, type StoreOptions } from './event-store.js';
+import {
+  EventStore,
+  pruneStore,
+  type EventRun,
+  type PruneOptions,
+  type StoreOptions,
+} from './event-store.js';
 import { skipReason } from '../outcomes/outcome-counts.js';
 import type { RecordBlock } from '../../mapping/record-block.js';
 import type { Batch } from '../write/batch.js';
@@ -23,8 +29,6 @@ export interface EventMemoryOptions extends StoreOptions {
   readonly started: string;
   /** Names of the inputs, for messages. */
   readonly files: readonly string[];
-  /** Events have the time of their upload; see EventFingerprints. */
-  readonly ignoresTime: boolean;
   /** Events of unknown outcome count as not sent. */
   readonly retryUnknown: boolean;
   /** Nothing counts as sent by other runs. */
@@ -42,13 +46,6 @@ const unreadMaximum = 256 * 1024;
 interface ConcurrentEvents {
   readonly events: RecentEvents;
   readonly lows: Set<number>;
-}
-
-/** Runs whose events are looked up. */
-interface KnownQuery {
-  readonly ids?: ReadonlySet<string>;
-  /** Their events have the time of their upload. */
-  readonly ignoresTime?: boolean;
 }
 
 /** An event that was not found in the account. */
@@ -95,8 +92,6 @@ export class EventMemory {
   };
   readonly #sorted = new SortedEvents(0);
   readonly #fingerprints: EventFingerprints;
-  /** Those of runs whose events have the time of their upload, if this one's have not, or the other way round. */
-  #otherPrints: EventFingerprints | undefined;
   readonly #syncs = new GroupCommit(async () => this.#store.log.sync());
   /** Runs with which the input is not compared. */
   readonly #skipped: ReadonlySet<number>;
@@ -105,9 +100,9 @@ export class EventMemory {
   private constructor(store: EventStore, options: EventMemoryOptions) {
     this.#store = store;
     this.#options = options;
-    const { ignoresTime, skippedRuns, run } = options;
+    const { skippedRuns, run } = options;
     const { runs } = store;
-    this.#fingerprints = new EventFingerprints(runs.secret, { ignoresTime });
+    this.#fingerprints = new EventFingerprints(runs.secret);
     this.#isRegistered = runs.numberOf(run) !== undefined;
     this.#skipped = new Set(skippedRuns.flatMap((id) => runs.numberOf(id) ?? []));
   }
@@ -137,10 +132,11 @@ export class EventMemory {
    * Finds the events of a block that need not be sent, and returns the fingerprints, valid until the next
    * call. The events count as read: a second call finds the next copies.
    */
-  skip({ json, count, bounds, kinds }: RecordBlock): Pick<RecordBlock, 'skip' | 'fingerprints'> {
+  skip(block: RecordBlock): Pick<RecordBlock, 'skip' | 'fingerprints'> {
+    const { count, kinds } = block;
     const first = kinds.indexOf(1);
     if (first < 0 || first >= count) return {};
-    const fingerprints = this.#fingerprints.of(json, count, bounds);
+    const fingerprints = this.#fingerprints.of(block);
     const [archives, tables] = [this.#archives(), this.#tables()];
     const isEmpty = archives.length === 0 && tables.every((table) => table.count === 0);
     const isNone = this.#options.again || isEmpty;
@@ -162,11 +158,9 @@ export class EventMemory {
    * Returns the rows of the events of a block that another run sent, or one of those with these ids. Does not count
    * them as read.
    */
-  knownRows(
-    { json, count, bounds, kinds, row }: RecordBlock,
-    { ids, ignoresTime = this.#options.ignoresTime }: KnownQuery = {},
-  ): ReadonlySet<number> {
-    const fingerprints = this.#printsOf(ignoresTime).of(json, count, bounds);
+  knownRows(block: RecordBlock, ids?: ReadonlySet<string>): ReadonlySet<number> {
+    const { count, kinds, row } = block;
+    const fingerprints = this.#fingerprints.of(block);
     const known = new Set<number>();
     for (let index = 0; index < count; index += 1) {
       if (kinds[index] !== 1) continue;
@@ -235,7 +229,8 @@ export class EventMemory {
 
   #addMissing({ text, hasNone }: AbsentEvent): 'missing' | 'skipped' | 'foreign' {
     const json = Buffer.from(text);
-    const print = this.#fingerprints.of(json, 1, Int32Array.of(0, json.length)).slice();
+    const bounds = Int32Array.of(0, json.length);
+    const print = this.#fingerprints.of({ json, count: 1, bounds }).slice();
     const unknowns = new Map<number, number>();
     for (const { run, unknown } of this.#copies(print[0]!, print[1]!)) {
       unknowns.set(run, (unknowns.get(run) ?? 0) + unknown);
@@ -396,11 +391,6 @@ export class EventMemory {
     return this.#spilled.since.some((archive) => archive.find(low, high).next().done !== true);
   }
 
-  #printsOf(ignoresTime: boolean): EventFingerprints {
-    if (ignoresTime === this.#options.ignoresTime) return this.#fingerprints;
-    return (this.#otherPrints ??= new EventFingerprints(this.#store.runs.secret, { ignoresTime }));
-  }
-
   #register(): void {
     if (this.#isRegistered) return;
     const { run, started, files, rememberMs } = this.#options;
@@ -534,7 +524,7 @@ interface Copies {
  * Removes the events of runs that started before the time for which they are remembered. Returns how many; 0
  * if another process uses the memory. Throws E-LEDGER, E-FILE-WRITE.
  */
-export const pruneEvents = async (options: Omit<StoreOptions, 'rememberMs'>): Promise<number> =>
+export const pruneEvents = async (options: PruneOptions): Promise<number> =>
   withFileErrors(options.folder, async () => (await pruneStore(options)) ?? 0);
 
 async function withFileErrors<T>(folder: string, work: () => Promise<T>): Promise<T> {

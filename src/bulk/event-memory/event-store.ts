@@ -119,19 +119,24 @@ export class EventStore {
   }
 }
 
+/** How a memory is pruned. `rememberMs`: for all events, whatever their runs said. */
+export type PruneOptions = Omit<StoreOptions, 'rememberMs'> & {
+  readonly rememberMs: number | undefined;
+};
+
 /**
- * Removes the events of runs that started longer ago than the last run wanted to remember. Returns how many;
+ * Removes the events of runs that started longer ago than they and the last run wanted to remember. Returns how many;
  * undefined if another process uses the memory. Throws like `EventStore.open`.
  */
-export async function pruneStore(
-  options: Omit<StoreOptions, 'rememberMs'>,
-): Promise<number | undefined> {
+export async function pruneStore(options: PruneOptions): Promise<number | undefined> {
   const { folder } = options;
   const opening = await lockFolder(options);
   try {
     if ((await liveRuns(folder)).size > 0) return undefined;
     const runs = RunTable.open(folder, options.token);
-    const pruning = { ...options, rememberMs: runs.rememberMs, isPruning: true };
+    const { rememberMs = runs.rememberMs } = options;
+    const overridesRuns = options.rememberMs !== undefined;
+    const pruning = { ...options, rememberMs, overridesRuns, isPruning: true };
     const removed = await compact(folder, runs, pruning);
     runs.forget(expiredRuns(runs, pruning));
     return removed;
@@ -183,7 +188,7 @@ interface RunLine extends EventRun {
 }
 
 /** Version of the table of runs and of the fingerprints. */
-const version = 2;
+const version = 3;
 
 /** The runs whose events are remembered, as lines of JSON that are only appended. */
 export class RunTable {

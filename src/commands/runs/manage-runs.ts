@@ -282,9 +282,9 @@ async function pruneRuns({
   const runs = listRuns(root, runtime);
   const isNamed = operands.length > 0;
   const named = [...new Set(operands)].map((id) => findRun([id], runtime, 'unfinished run'));
-  const age = olderThan ?? 0;
+  const leastAge = olderThan ?? 0;
   const old = (isNamed ? named : runs).filter(
-    ({ header }) => runtime.now() - Date.parse(header.started) >= age,
+    ({ header }) => runtime.now() - Date.parse(header.started) >= leastAge,
   );
   if (olderThan === undefined && !yes && old.length > 0) await confirmPrune(old, runtime);
   const messages = messagePrinter(how, runtime);
@@ -303,7 +303,8 @@ async function pruneRuns({
     for (const file of forgotten.left)
       messages.warn(`left ${file}: it changed since the export wrote it`);
   }
-  const events = isNamed ? 0 : await pruneRememberedEvents(root, runtime);
+  const rememberMs = how.remember === undefined ? undefined : age(how.remember);
+  const events = isNamed ? 0 : await pruneRememberedEvents(root, rememberMs, runtime);
   if (events > 0 && !how.json) messages.note(`removed ${count(events, 'remembered event')}`);
   const all = count(runs.length, 'unfinished run');
   const note = `forgot ${grouped(forgotten.pruned.length)} of ${all}`;

@@ -168,11 +168,11 @@ async function perform(verifying: Verifying, inputs: Inputs): Promise<VerifyResu
   const asking = { client, policy, runtime, waits, counts, limiter: new AimdLimiter(concurrency) };
   const how = { within, pendingTimeout, concurrency };
   const checking = { sent, context, connection, readAgain, ...asking, ...how };
+  const remember = async (absent: readonly AbsentEvent[]) =>
+    rememberMissing(absent, { context, connection });
   const work = async () => {
     await sent.readAll(inputs);
     const sink = await request.into();
-    const remember = async (absent: readonly AbsentEvent[]) =>
-      rememberMissing(absent, { context, connection, options: request });
     await writeVerdicts(checking, { tally, settlement, sink, remember });
   };
   const failure = await catchFailure(work(), runtime.signal);

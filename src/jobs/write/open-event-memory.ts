@@ -106,9 +106,8 @@ export async function openEventMemory(
     run,
     started: new Date(runtime.now()).toISOString(),
     files: inputs.names,
-    ignoresTime: hasUploadTime(request),
     retryUnknown: request.retryUnknown === true,
-    again: request.again === true || request.full === true,
+    again: request.again === true,
     skippedRuns,
   });
   const damaged = memory.damagedLog;
@@ -166,7 +165,7 @@ interface ComparedForm extends Pick<SentForm, 'refusal'> {
 
 /** Builds the look-ups of events in other forms. */
 async function comparedForms(
-  { kind, request }: WriteContext,
+  { kind }: WriteContext,
   memory: EventMemory,
   forms: Iterable<SentForm>,
 ): Promise<readonly ComparedForm[]> {
@@ -175,10 +174,9 @@ async function comparedForms(
     const form = options && (await kind.formOf?.(options));
     const mapper = unlessUnreadable(() => (form ?? kind).mapper(timeZone(zone)));
     if (!mapper) continue;
-    const of = { ids: runs, ignoresTime: form?.hasUploadTime ?? hasUploadTime(request) };
     const sentRows = (rows: RowBlock) => {
       const read = form ? cleanRows(rows, form.cleaning) : rows;
-      return unlessUnreadable(() => memory.knownRows(mapper.map(read), of)) ?? new Set<number>();
+      return unlessUnreadable(() => memory.knownRows(mapper.map(read), runs)) ?? new Set<number>();
     };
     compared.push({ refusal, sentRows, isReadOtherwise: isReadOtherwise(form, kind) });
   }
@@ -249,9 +247,6 @@ function headOf(
   return { head: { look, refusal } };
 }
 
-/** Events get the time of their upload. */
-export const hasUploadTime = (options: object): boolean => 'ts' in options && options.ts === 'now';
-
 function storeOf(
   context: Pick<JobContext, 'runtime' | 'runsFolder'>,
   connection: Pick<Connection, 'accountId' | 'host' | 'rememberMs'>,
@@ -285,11 +280,9 @@ export async function rememberMissing(
   {
     context,
     connection,
-    options,
   }: {
     readonly context: JobContext;
     readonly connection: Connection;
-    readonly options: object;
   },
 ): Promise<ReadonlySet<number>> {
   if (events.length === 0 || runsFolder(context) === undefined) return new Set();
@@ -300,7 +293,6 @@ export async function rememberMissing(
     run: newRunId(context.runtime),
     started: '',
     files: [],
-    ignoresTime: hasUploadTime(options),
     retryUnknown: false,
     again: false,
     skippedRuns: [],
@@ -328,15 +320,24 @@ export function hasRememberedEvents(
 }
 
 /**
- * Removes the events of all accounts that are not to be remembered any more. Returns how many; leaves accounts
- * that another process uses. Throws E-LEDGER, E-FILE-WRITE.
+ * Removes the events of all accounts that are not to be remembered any more: those older than `rememberMs`, by default
+ * than their runs and the last one said. Returns how many; leaves accounts that another process uses. Throws E-LEDGER,
+ * E-FILE-WRITE.
  */
-export async function pruneRememberedEvents(runs: string, runtime: Runtime): Promise<number> {
+export async function pruneRememberedEvents(
+  runs: string,
+  rememberMs: number | undefined,
+  runtime: Runtime,
+): Promise<number> {
   const root = path.join(path.dirname(runs), 'events');
   let removed = 0;
   for (const folder of eventFolders(root)) {
     refuseUntrusted(folder, runtime);
-    removed += await pruneEvents({ ...storeIn(folder, runtime), run: newRunId(runtime) });
+    removed += await pruneEvents({
+      ...storeIn(folder, runtime),
+      rememberMs,
+      run: newRunId(runtime),
+    });
   }
   return removed;
 }

@@ -15,7 +15,7 @@ import { ordinalOfRow } from '../../bulk/outcomes/ordinal-set.js';
 import { holdBackRejects, resentRows } from '../../mapping/rejects-input.js';
 import { cellCleaning } from '../../text/cell-cleaning.js';
 import { EventFingerprints, type HashSecret } from '../../text/record-hash.js';
-import { hasUploadTime, mayHaveEvents } from './open-event-memory.js';
+import { mayHaveEvents } from './open-event-memory.js';
 import { runWrite } from './run-write.js';
 import { quotedIn } from './send-input.js';
 import { previewFindings, type QualityIssue } from '../../mapping/preview/findings.js';
@@ -113,7 +113,7 @@ export async function* uploadedEvents(
   const { limit = Number.POSITIVE_INFINITY, retryUnknown = false, again = false } = request;
   const rejects = { retryUnknown, again };
   const mapper = holdBackRejects(withoutOtherHeaders(uploadMapper({ ...mapping, zone })), rejects);
-  const prints = new EventFingerprints(secret, { ignoresTime: hasUploadTime(given) });
+  const prints = new EventFingerprints(secret);
   const options = inputOptions(given.files, request, { keyColumns: keyColumns(mapping) });
   const inputs = await openInputs(options, context.runtime);
   try {
@@ -121,8 +121,7 @@ export async function* uploadedEvents(
     for (const { header, source } of inputs.headers) mapper.check(header, source);
     for await (const rows of limitRecords(inputs.blocks(), limit)) {
       const block = mapper.map(rows);
-      const isResent = resentRows(rows, rejects);
-      yield eventsOf(block, prints.of(block.json, block.count, block.bounds), isResent);
+      yield eventsOf(block, prints.of(block), resentRows(rows, rejects));
     }
   } finally {
     await inputs.close();
@@ -283,7 +282,6 @@ async function formOf(
   return {
     cleaning: cellCleaning({ ...(trim && { trim }), ...(nullValues && { nullValues }) }),
     reading: { quote, escape, comment, skipLines, records },
-    hasUploadTime: tsNow,
     mapper: (zone) => {
       const mappers = new Map<readonly string[] | undefined, Mapper>();
       const map: Mapper['map'] = (rows) => {

@@ -44,8 +44,6 @@ export interface RecordForm {
   readonly cleaning: CellCleaning | undefined;
   /** Other options by which records and cells were found. */
   readonly reading: Readonly<Record<string, unknown>>;
-  /** Its events have the time of their upload. */
-  readonly hasUploadTime: boolean;
   mapper(zone: TimeZone): Pick<Mapper, 'map'>;
 }
 

@@ -644,8 +644,8 @@ describe('the memory', () => {
   });
 
   it.each([
-    ['an older version', 1],
-    ['a newer version', 3],
+    ['an older version', 2],
+    ['a newer version', 4],
   ])('of %s refuses the upload and the removal of old events', async (_, version) => {
     const { run, stored, write, world, folder } = await stage();
     write('e.ndjson', lines(1));
@@ -661,7 +661,7 @@ describe('the memory', () => {
     ]) {
       const { code, stderr } = await world.run(argv);
       expect([code, stderr]).toEqual([8, expect.stringContaining('E-LEDGER')]);
-      expect(stderr).toContain(`runs.ndjson has version ${version}, and this program supports 2`);
+      expect(stderr).toContain(`runs.ndjson has version ${version}, and this program supports 3`);
       expect(stderr).toContain('run the version of engagectl that wrote it');
     }
     expect([stored(), readFileSync(file, 'utf8')]).toEqual([[1], table]);
@@ -807,18 +807,21 @@ describe('the memory', () => {
   });
 
   it.each([
-    [[], '2026-04-10', 1],
-    [[], '2026-03-02', 0],
-    [['--remember', '30d'], '2026-03-02', 1],
+    [[], [], '2026-04-10', 1],
+    [[], [], '2026-03-02', 0],
+    [['--remember', '30d'], [], '2026-03-02', 0],
+    [['--remember', '180d'], [], '2026-04-10', 0],
+    [[], ['--remember', '30d'], '2026-03-02', 1],
+    [['--remember', '30d'], ['--remember', '180d'], '2026-04-10', 0],
   ])(
-    'is kept for 90 days, or as long as the last upload says: %j, %s',
-    async (flags, day, removed) => {
+    'is kept for 90 days, as long as the last upload says, or as long as it is pruned: %j, %j, %s',
+    async (flags, pruning, day, removed) => {
       const { runAt, write } = await stage();
       write('old.ndjson', lines(1));
       write('new.ndjson', lines(2));
       expect((await runAt('2026-01-01', 'upload', 'old.ndjson')).code).toBe(0);
       expect((await runAt(day, 'upload', 'new.ndjson', ...flags)).code).toBe(0);
-      const pruned = await runAt(day, 'runs', 'prune', '--yes');
+      const pruned = await runAt(day, 'runs', 'prune', '--yes', ...pruning);
       expect([pruned.code, (pruned.summary as { events?: number }).events]).toEqual([0, removed]);
       const again = await runAt(day, 'upload', 'old.ndjson');
       expect(again.code).toBe(removed === 1 ? 0 : 8);
