@@ -190,7 +190,7 @@ export class BatchSender {
     const error = `the service's answer does not add up: ${why}`;
     if (!batch.isIdempotent) return this.#unknown(batch, error, state);
     if (batch.size > 1) return this.#sendHalves(batch, state);
-    this.#markUnknown(batch, batch.positions(), { error, state });
+    await this.#markUnknown(batch, batch.positions(), { error, state });
   }
 
   /** Bisects a batch that the service refused as a whole, to find the offending records. */
@@ -213,18 +213,23 @@ export class BatchSender {
 
   /** Handles an ambiguous failure: resends idempotent records; the others become unknown. */
   async #unknown(batch: Batch, error: string, state: BatchState): Promise<void> {
-    this.#markUnknown(batch, nonIdempotentPositions(batch), { error, state });
+    await this.#markUnknown(batch, nonIdempotentPositions(batch), { error, state });
     const rest = batch.positions().filter((position) => batch.isIdempotentAt(position));
     if (rest.length > 0) await this.#send(batch.pick(rest), state);
   }
 
-  #markUnknown(
+  /** The event memory follows the rejects file: events that it does not list are reported by the next run. */
+  async #markUnknown(
     batch: Batch,
     positions: readonly number[],
     { error, state }: { readonly error: string; readonly state: BatchState },
-  ): void {
+  ): Promise<void> {
     state.unknown += positions.length;
     this.#reject(batch, positions, { stage: 'unknown', error });
+    await this.#stop.guard(async () => {
+      await this.#job.tally.log.commit();
+      this.#settle(batch, eventState.unknown, positions);
+    });
   }
 
   /** Ends records as not sent: they were provably not processed, or are idempotent. */
@@ -287,7 +292,7 @@ export class BatchSender {
     const error = redact(why.error);
     const isPlain = code !== undefined && redact(String(code)) === String(code);
     const reject = isPlain ? { stage, code, error } : { stage, error };
-    this.#settle(batch, stage === 'unknown' ? eventState.unknown : eventState.retracted, positions);
+    if (stage !== 'unknown') this.#settle(batch, eventState.retracted, positions);
     for (const position of positions) tally.reject(...batch.source(position), reject);
   }
 }

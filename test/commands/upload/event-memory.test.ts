@@ -413,6 +413,33 @@ describe('events of unknown outcome', () => {
     expect(stored()).toEqual([1, 2, 2, 2, 3]);
   });
 
+  it.each([
+    ['pipe', []],
+    ['named pipe', ['--run-name', 'log']],
+    ['pipe that is read in part', ['--limit', '6']],
+  ])('of a %s that no rejects file lists are reported by the next run', async (_what, more) => {
+    const { run, runPiped, stored, service, world } = await stage();
+    const argv = ['upload', '-', '--chunk-size', '2', '--concurrency', '1', ...more];
+    await service.fault({ after: 1, times: 1, answer: { status: 502 } });
+    mkdirSync(world.path('stick'));
+    const input = new PassThrough();
+    const running = runPiped([...argv, '--rejects', 'stick/r.ndjson'], input);
+    input.write(lines(0, 1));
+    await until(() => stored().length === 2, { message: 'the first events arrive' });
+    rmSync(world.path('stick'), { recursive: true });
+    input.end(lines(2, 3, 4, 5, 6, 7));
+    const stopped = await running;
+    expect([stopped.code, stopped.summary.rejectsFile]).toEqual([6, null]);
+    const text = lines(...numbers(8));
+    const resumed = await run([...argv, '--rejects', 'r.ndjson', '--resume'], text);
+    expect([resumed.code, resumed.summary.unknown]).toEqual([6, 2]);
+    const rejects = readFileSync(world.path('r.ndjson'), 'utf8').trimEnd().split('\n');
+    const unknown = [2, 3].map((n) => ({ stage: 'unknown', record: event(n) }));
+    expect(rejects.map((line) => JSON.parse(line) as object)).toMatchObject(unknown);
+    const { code, summary } = await run(['upload', '-', '--resume'], text);
+    expect([code, summary.unknown, stored()]).toEqual([0, 0, [0, 1, 4, 5, 6, 7]]);
+  });
+
   it('do not keep a run that only reported them from reading a rotated log', async () => {
     const { run, stored, write, folder } = await stage();
     write('log.ndjson', lines(1, 2));
