@@ -361,6 +361,13 @@ describe('records of a run that has not finished', () => {
     expect([more.code, more.summary.accepted, sent()]).toEqual([0, 1, 31]);
   });
 
+  it('are refused in a copy with an option that does not change them', async () => {
+    const { run, sent } = await stopped(increments(30));
+    const { code, stderr } = await run('upload', 'copy.ndjson', '--type', 'event');
+    expect([code, stderr]).toEqual([8, expect.stringContaining('with other options: --type')]);
+    expect(sent()).toBe(10);
+  });
+
   it('are refused after a run without a journal, until --again', async () => {
     const { run, sent } = await stopped(increments(30), '--no-journal');
     for (const name of ['x.ndjson', 'copy.ndjson']) {
@@ -572,6 +579,76 @@ describe('the same records a second time with other options', () => {
     expect((await run(...upload)).code).toBe(0);
     expect((await run(...upload, '--identity', 'n')).code).toBe(0);
     expect((await run('upload', 'i.csv', '--only', 'Visits')).code).toBe(0);
+    writeFileSync(world.path('d.json'), '{"old":["a"],"new":["b"]}');
+    for (const records of ['old', 'new'])
+      expect((await run('demerge', 'd.json', '--yes', '--records', records)).code).toBe(0);
+  });
+
+  const typed = '{"identity":"u1","type":"profile","profileData":{"Points":{"$incr":10}}}\n';
+  const twoKeys = typed.replace(',', ',"objectId":"o1",');
+  const keyed = ['--identity', 'identity', '--object-id', 'objectId'];
+  const keyedCsv = 'identity,objectId,V\nu1,o1,"{""$incr"":1}"\n';
+  const asJson = ['upload', '--types', 'V:json'];
+
+  it.each([
+    ['i.ndjson', eventLine(1) + typed, ['upload'], ['--type', 'event']],
+    ['i.ndjson', typed, ['upload'], ['--type', 'event']],
+    ['i.ndjson', twoKeys, ['upload'], keyed],
+    ['i.csv', keyedCsv, asJson, keyed],
+    ['i.csv', keyedCsv, [...asJson, '--object-id', 'objectId'], ['--identity', 'identity']],
+    ['i.txt', 'u1\nu2\n', ['demerge', '--yes'], ['--identity', 'user']],
+    ['i.txt', 'user\nu2\n', ['demerge', '--yes'], ['--identity', 'user']],
+    [
+      'i.ndjson',
+      '{"identity":"u1","user":"u2"}\n"u3"\n',
+      ['demerge', '--yes'],
+      ['--identity', 'user'],
+    ],
+  ])(
+    'are refused if the options leave some of their users as they are: %s %j',
+    async (name, text, argv, flags) => {
+      const { service, world, run } = await stage();
+      writeFileSync(world.path(name), text);
+      const first = await run(...argv, name);
+      expect(first.code).toBe(0);
+      const last = text.trimEnd().split('\n').at(-1)!;
+      for (const grown of ['', `${last.replace('u', 'v')}\n`]) {
+        appendFileSync(world.path(name), grown);
+        const { code, stderr } = await run(...argv, name, ...flags, '--resume');
+        const named = `E-ALREADY-SENT.*with other options: ${flags[0]}`;
+        expect([code, stderr]).toEqual([8, expect.stringMatching(named)]);
+        expect((await run(...argv, name, ...flags)).code).toBe(8);
+      }
+      expect(written(service).flat()).toHaveLength(first.summary.accepted);
+      expect((await run(...argv, name, ...flags, '--again')).code).toBe(0);
+    },
+  );
+
+  it('are refused if one of several runs with other options was of the same users', async () => {
+    const { service, world, run } = await stage();
+    writeFileSync(world.path('d.csv'), 'identity,Other,Same\na,b,a\n');
+    writeFileSync(world.path('e.csv'), 'identity,Other,Same\nc,d,c\n');
+    writeFileSync(world.path('new.csv'), 'identity,Other,Same\ne,f,f\n');
+    const demerge = ['demerge', '--yes', '--identity'];
+    expect((await run(...demerge, 'identity', 'd.csv')).code).toBe(0);
+    expect((await run(...demerge, 'Other', 'd.csv', 'e.csv')).code).toBe(0);
+    for (const files of [['d.csv'], ['e.csv', 'd.csv']])
+      expect((await run(...demerge, 'Same', ...files)).code).toBe(8);
+    expect((await run(...demerge, 'Same', 'e.csv', 'new.csv')).code).toBe(0);
+    expect(written(service).flat()).toEqual(['a', 'b', 'd', 'c', 'f']);
+  });
+
+  it('are refused in a pipe that begins like them, whatever users the options choose', async () => {
+    const { service, world } = await stage();
+    const runJson = jsonRunner<Figures>(world);
+    const piped = async (...flags: string[]) =>
+      runJson(['upload', '-', '--run-name', 'crm', '--resume', ...flags], { stdin: typed });
+    expect((await piped()).code).toBe(0);
+    const { code, stderr } = await piped('--type', 'event');
+    expect([code, stderr]).toEqual([8, expect.stringContaining('with other options: --type')]);
+    expect((await piped('--type', 'event', '--again')).code).toBe(0);
+    expect((await piped('--type', 'event')).summary.resumed).toBe(1);
+    expect(written(service).flat()).toHaveLength(2);
   });
 });
 

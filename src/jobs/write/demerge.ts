@@ -2,11 +2,12 @@ import { countIdentities, IdentitySet } from '../../bulk/write/deduplication.js'
 import { limitRecords } from '../../input/row-block.js';
 import { demergeMapper } from '../../mapping/demerge-mapper.js';
 import { noRecovery, inputFingerprint } from '../input-files.js';
+import { cellCleaning } from '../../text/cell-cleaning.js';
 import { runWrite } from './run-write.js';
 import type { WriteResult } from '../job-results.js';
 import type { JobContext } from '../job-context.js';
-import type { DemergeOptions } from '../job-options.js';
-import type { WriteHooks, WriteRequest } from './write-request.js';
+import type { DemergeOptions, ReadOptions } from '../job-options.js';
+import type { RecordForm, WriteHooks, WriteRequest } from './write-request.js';
 
 /** Demerges profiles by identity; each identity is sent once. */
 export async function demerge(
@@ -25,6 +26,7 @@ export async function demerge(
       fingerprinted: { ...inputFingerprint(request), identity },
       frame: ['{"identities":[', ']}'],
       mapper: () => demergeMapper({ identity, retryUnknown }),
+      formOf: async (options) => formOf(options as unknown as Fingerprinted),
       keys: [identity],
       seen,
       countIdentities: (inputs, mapper) =>
@@ -35,3 +37,18 @@ export async function demerge(
     hooks,
   );
 }
+
+type Fingerprinted = ReadOptions & { readonly identity: string };
+
+/** Returns the form of the records of an earlier demerge. The column of a list has the name that this one gives it. */
+const formOf = ({ identity, ...options }: Fingerprinted): RecordForm => ({
+  cleaning: cellCleaning(options),
+  reading: options,
+  mapper: () => ({
+    map: (rows) => {
+      const header = rows.cells?.header;
+      const column = header?.length === 1 ? header[0]! : identity;
+      return demergeMapper({ identity: column, retryUnknown: false }).map(rows);
+    },
+  }),
+});

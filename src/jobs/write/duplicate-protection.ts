@@ -20,8 +20,9 @@ import { fingerprint, listRuns, makeStateFolder, withSortedLists } from '../run/
 import { shardCount, formatShard } from '../shard.js';
 import {
   areAllInputs,
-  choices,
+  areSameChoices,
   findSentInput,
+  findSentOtherwise,
   findStartedInput,
   findStartedPipe,
   headsOf,
@@ -68,6 +69,7 @@ interface LedgerPlace {
   readonly isNew: boolean;
   /** Kinds that an earlier process of it sent or skipped; undefined if it committed nothing. */
   readonly begun: ReadonlySet<NonIdempotentKind> | undefined;
+  readonly writing: WriteContext;
   readonly context: JobContext;
   /** Allow resending what another run sent. */
   readonly again: boolean;
@@ -137,6 +139,7 @@ export function openDuplicateProtection(
     again,
     fresh: request.fresh === true,
     resume: request.resume === true,
+    writing,
     context,
     remembersEvents: remembersEvents(writing),
     limit,
@@ -227,15 +230,14 @@ export class DuplicateProtection {
     inputs: Inputs,
     { kind, lines, isWanted = () => true, own }: OtherwiseSent,
   ): Promise<EngagectlError | undefined> {
-    if (this.#place.again || inputs.totalBytes === undefined) return undefined;
+    const { again, options, writing } = this.#place;
+    if (again || inputs.totalBytes === undefined) return undefined;
     const starts = this.#startedOtherwise(kind).filter((start) => isWanted(start.run));
-    const sent = await findSentInput(
-      inputs,
-      lines.filter((line) => line.once.includes(kind) && this.#hasOtherOptions(line, kind)),
-      own,
+    const sent = lines.filter(
+      (line) => line.once.includes(kind) && this.#hasOtherOptions(line, kind),
     );
-    const started = sent ?? (await findStartedInput(inputs, starts));
-    return started && this.#otherOptions(started);
+    const found = await findSentOtherwise(writing, { kind, options, lines: sent, starts, own });
+    return found && this.#otherOptions(found);
   }
 
   /** Runs with other options that did not finish, or sent a part of their input. */
@@ -274,13 +276,11 @@ export class DuplicateProtection {
   /** Whether a run of the same events or other records had other options. */
   #hasOtherOptions(
     { options, ...line }: LedgerEntry | LedgerStart,
-    kind: keyof typeof choices,
+    kind: NonIdempotentKind | 'row',
   ): boolean {
     if (!options || !this.#isSameCommand(line)) return false;
     if (this.#place.meanings.includes(line.meaning)) return false;
-    return choices[kind].every(
-      (name) => JSON.stringify(options[name]) === JSON.stringify(this.#place.options[name]),
-    );
+    return areSameChoices(kind, options, this.#place.options);
   }
 
   /** Whether the event memory knows all that the run sent. */

@@ -187,7 +187,7 @@ const isReadOtherwise = (form: RecordForm | undefined, { fingerprinted }: WriteK
   Object.entries(form?.reading ?? {}).some(([name, value]) => value !== fingerprinted[name]);
 
 /** Returns undefined for a mapping of columns that are not there, and a time zone that this Node.js does not know. */
-function unlessUnreadable<T>(work: () => T): T | undefined {
+export function unlessUnreadable<T>(work: () => T): T | undefined {
   try {
     return work();
   } catch (error) {

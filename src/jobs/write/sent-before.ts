@@ -10,6 +10,8 @@ import {
   type SentBeyond,
   type StartedInput,
 } from './already-sent-errors.js';
+import { unlessUnreadable } from './open-event-memory.js';
+import { cleanRows } from '../../input/row-block.js';
 import type { Inputs } from '../../input/inputs.js';
 import type {
   LedgerEntry,
@@ -22,6 +24,8 @@ import type { WriteResult } from '../job-results.js';
 import type { Tally } from '../../bulk/outcomes/tally.js';
 import type { WriteEntry } from '../../bulk/outcomes/journal-entries.js';
 import type { Position, TextDigest } from '../../input/row-block.js';
+import type { RecordBlock } from '../../mapping/record-block.js';
+import type { WriteContext } from './write-request.js';
 
 /** An input that equals, or begins with, an input of another run. */
 interface SentInput extends Omit<MatchedText, 'known'> {
@@ -204,6 +208,11 @@ function sentOf(sent: readonly SentInput[], isAll: boolean): SentBefore {
   return { entries, records: recordsOf(sent), line, runs, isAll };
 }
 
+/** Whether an input counts that a run sent. */
+type InputFilter = (input: number) => Promise<boolean>;
+
+const anyInput: InputFilter = async () => true;
+
 /**
  * Finds the first input that equals, or begins with, an input of one of these runs, unless one of the runs `but` sent as
  * much of it.
@@ -212,12 +221,13 @@ export async function findSentInput(
   inputs: Inputs,
   lines: readonly LedgerEntry[],
   but: readonly LedgerEntry[] = [],
+  counts = anyInput,
 ): Promise<SentInput | undefined> {
   if (lines.length === 0) return undefined;
   const known = knownFrom([...lines, ...but]); // of equal texts, the last one is found
   for (const [input, name] of inputs.names.entries()) {
     const sent = await matched(inputs, { input, name }, known);
-    if (sent && !but.includes(sent.line)) return sent;
+    if (sent && !but.includes(sent.line) && (await counts(input))) return sent;
   }
   return undefined;
 }
@@ -226,6 +236,7 @@ export async function findSentInput(
 export async function findStartedInput(
   inputs: Inputs,
   starts: readonly LedgerStart[],
+  counts = anyInput,
 ): Promise<StartedInput | undefined> {
   const of = new Map(
     starts.flatMap((start) =>
@@ -238,9 +249,79 @@ export async function findStartedInput(
   for (const [input, name] of texts.isEmpty ? [] : inputs.names.entries()) {
     const match = await inputs.match(input, texts);
     const start = match && of.get(match.known);
-    if (start) return { name, start };
+    if (start && (await counts(input))) return { name, start };
   }
   return undefined;
+}
+
+type Options = Readonly<Record<string, unknown>>;
+
+/** Runs that may have sent the same records of a kind with other options. */
+interface SentOtherwise {
+  readonly kind: NonIdempotentKind;
+  /** Options of this run. */
+  readonly options: Options;
+  readonly lines: readonly LedgerEntry[];
+  /** Those that did not finish, or sent a part of their input. */
+  readonly starts: readonly LedgerStart[];
+  /** Runs with the same options, after which this one continues. */
+  readonly own: readonly LedgerEntry[] | undefined;
+}
+
+/** Finds the first input of which a run with other options sent the same records. */
+export async function findSentOtherwise(
+  writing: WriteContext,
+  { kind, options, lines, starts, own }: SentOtherwise,
+): Promise<SentInput | StartedInput | undefined> {
+  const { inputs } = writing;
+  const formOf = (line: LedgerEntry | LedgerStart) =>
+    kind === 'event' || areSameChoices('user', line.options!, options) ? '' : line.meaning;
+  const forms = new Map([...lines, ...starts].map((line) => [formOf(line), line.options!]));
+  // Of equal texts, only one line is found, so each form that may have other users is looked up by itself.
+  for (const [form, was] of forms) {
+    const isOfForm = (line: LedgerEntry | LedgerStart) => formOf(line) === form;
+    const counts: InputFilter = async (input) => form === '' || sendsSameUser(writing, was, input);
+    const found =
+      (await findSentInput(inputs, lines.filter(isOfForm), own, counts)) ??
+      (await findStartedInput(inputs, starts.filter(isOfForm), counts));
+    if (found) return found;
+  }
+  return undefined;
+}
+
+/**
+ * Whether a row of the input has a record for the same user as with other options, and both are neither events nor
+ * idempotent. Reads the input once more.
+ */
+async function sendsSameUser(
+  { kind, connection, reopen }: WriteContext,
+  was: Options,
+  input: number,
+): Promise<boolean> {
+  const { zone } = connection!;
+  const form = await kind.formOf!(was);
+  const [mapper, earlier] = [kind.mapper(zone), form.mapper(zone)];
+  const again = await reopen();
+  try {
+    for await (const rows of again.blocks({ input, offset: 0, line: 1, ordinal: 0 })) {
+      if (rows.end.input !== input) break;
+      const read = cleanRows(rows, form.cleaning);
+      const users = new Set(unlessUnreadable(() => usersOf(earlier.map(read))));
+      if (usersOf(mapper.map(rows)).some((user) => users.has(user))) return true;
+    }
+    return false;
+  } finally {
+    await again.close();
+  }
+}
+
+/** Returns the rows of records that are neither events nor idempotent, each with the keys of its user. */
+function usersOf({ row, count, keys, otherKeys, idempotent, kinds }: RecordBlock): string[] {
+  return [...row.subarray(0, count)].flatMap((index, at) =>
+    idempotent[at] === 1 || kinds[at] === 1
+      ? []
+      : [keys[at], ...(otherKeys?.get(at) ?? [])].map((key) => `${index} ${key}`),
+  );
 }
 
 /** Finds a run that has not sent all of a text which begins like the pipe `name`. */
@@ -393,9 +474,17 @@ export const isOvertaken = (
   error?.id === 'E-ALREADY-SENT' &&
   [...log.nonIdempotent].every((of) => sent?.line.once.includes(of));
 
-/** Options that choose which records an input, or a row, has. With others, the same ones are sent in another form. */
-export const choices: Readonly<Record<NonIdempotentKind | 'row', readonly string[]>> = {
+/**
+ * Options that choose which events or other records an input has, which events a row, and whose record it is. With other
+ * options, the same ones are sent in another form.
+ */
+const choices: Readonly<Record<NonIdempotentKind | 'row' | 'user', readonly string[]>> = {
   row: ['identity', 'objectId'],
   event: ['eventName', 'identity', 'objectId'],
-  other: ['kind', 'identity', 'objectId', 'records'],
+  other: ['records'],
+  user: ['kind', 'identity', 'objectId'],
 };
+
+/** Whether two runs chose the same. */
+export const areSameChoices = (of: keyof typeof choices, was: Options, is: Options): boolean =>
+  choices[of].every((name) => JSON.stringify(was[name]) === JSON.stringify(is[name]));
