@@ -181,10 +181,10 @@ describe('D cursor loops', () => {
   // A cache that knows the address of an opening only gives each range the answer to the first one. Of days side by
   // side, since a page of another day is refused for its times.
   it.each([
-    ['one cursor for all days', () => 'c0', 7],
+    ['one cursor for all days', () => 'c0', 7, 'the same cursor'],
     ['new cursors for the same records', (opened: number) => `c${opened}`, 7],
     ['other records for each day', (opened: number) => `d${opened}`, 0],
-  ])('end with %s only if the records differ', async (_, cursorOf, expected) => {
+  ])('end with %s only if the records differ', async (_, cursorOf, expected, same?: string) => {
     let opened = 0;
     const page = (day: string) =>
       `{"status":"success","records":[{"ts":202401${day}000000,"a":1},{"ts":202401${day}000001}]}`;
@@ -202,8 +202,56 @@ describe('D cursor loops', () => {
       const { code, stderr } = await world.run([...argv, ...resumed]);
       expect(code, stderr).toBe(expected);
       expect(existsSync(world.path('out.ndjson'))).toBe(expected === 0);
-      if (expected === 7) expect(stderr).toContain('the same 2 records for Seen of 2024-01-0');
+      const what = same ?? 'the same 2 records';
+      if (expected === 7) expect(stderr).toContain(`${what} for Seen of 2024-01-0`);
     }
+  });
+
+  it.each([[[]], [['--no-split']], [['--concurrency=1']]])(
+    'end with one cursor for two events, also if the export is resumed: %j',
+    async (flags) => {
+      const page =
+        '{"status":"success","records":[{"ts":20240101000000},{"ts":20240101000001},{"ts":20240101000002}]}';
+      await using server = await startRawServer(({ target, body }) => {
+        if (!body) return undefined;
+        return { pieces: [plain(target.includes('cursor=') ? page : success(target, body))] };
+      });
+      const world = makeWorld({ env: accountAt(server.url, 'p-4471-x') });
+      const days = ['--from=20240101', '--to=20240101'];
+      const argv = ['export-events', '--event=A', '--event=B', ...days, ...flags, '-o=out.ndjson'];
+      for (const resumed of [[], ['--resume']]) {
+        const { code, stderr } = await world.run([...argv, ...resumed]);
+        expect(code, stderr).toBe(7);
+        expect(stderr).toMatch(
+          /E-CURSOR: .*the same cursor for [AB] of 2024-01-01 and for [AB] of/,
+        );
+      }
+      expect(existsSync(world.path('out.ndjson'))).toBe(false);
+    },
+  );
+
+  it('do not include the cursor of a range that is opened again, also by a resumed run', async () => {
+    const replies = [
+      '{"status":"fail","error":"Incorrect Usage","code":3}',
+      '{"status":"fail","code":500}',
+    ];
+    await using server = await startRawServer(({ target, body }) => {
+      if (!body) return undefined;
+      const { event_name: cursor } = JSON.parse(body.toString() || '{}') as { event_name?: string };
+      const opened = JSON.stringify({ status: 'success', cursor });
+      const page = '{"status":"success","records":[{"a":1}]}';
+      const reply = target.includes('cursor=A') ? replies.shift() : undefined;
+      return { pieces: [plain(target.includes('cursor=') ? (reply ?? page) : opened)] };
+    });
+    const world = makeWorld({ env: accountAt(server.url, 'p-4471-x') });
+    const events = ['--event=A', '--event=B', '--from=20240101', '--to=20240101'];
+    const argv = ['export-events', ...events, '--max-attempts=1', '-o=out.ndjson'];
+    const codes = [await world.run(argv), await world.run([...argv, '--resume'])];
+    expect(
+      codes.map(({ code }) => code),
+      codes[1]?.stderr,
+    ).toEqual([5, 0]);
+    expect(readFileSync(world.path('out.ndjson'), 'utf8').split('\n')).toHaveLength(3);
   });
 
   it.each([

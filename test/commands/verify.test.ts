@@ -3,6 +3,8 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { connect, type VerifyResult } from '../../src/index.js';
 import { startService, type TestServiceOptions } from '../../src/testing.js';
 import { serve, written } from '../support/serve.js';
+import { accountAt } from '../support/account-environment.js';
+import { startLoopbackServer } from '../support/servers/loopback-server.js';
 import { nextMember, recordsPage, startPageServer } from '../support/servers/page-server.js';
 import { startLyingService, type LyingRecord } from '../support/servers/tampering-proxy.js';
 import { makeWorld, type World } from '../support/test-environment.js';
@@ -662,6 +664,38 @@ describe('--settle', () => {
     expect([code, summary.settled?.absent ?? 0]).toEqual([5, 0]);
     expect(lines.filter(({ verdict }) => verdict === 'missing')).toEqual([]);
     expect(lines).not.toContainEqual(expect.objectContaining({ stage: 'notSent' }));
+  });
+
+  it.each([
+    '"cursor":"c1%2Fp0%3D"',
+    '"data":{"records":[]}',
+    '"errors":["backend timeout"]',
+    '"processed":0,"unprocessed":[]',
+    '"records":[],"has_more":true',
+  ])('returns no event after an answer that is not the end: %s', async (members) => {
+    await using server = await startPageServer(() => [() => `{"status":"success",${members}}`]);
+    const world = makeWorld({ env: server.env });
+    writeFileSync(world.path('e.rejects.ndjson'), rejected(1, 'unknown', eventOf('u', 1, noon)));
+    const { code, lines, summary } = await verified(world, ['e.rejects.ndjson', '--settle']);
+    expect([code, summary.settled?.absent ?? 0]).toEqual([7, 0]);
+    expect(lines.filter(({ verdict }) => verdict === 'missing')).toEqual([]);
+    expect(lines).not.toContainEqual(expect.objectContaining({ stage: 'notSent' }));
+  });
+
+  it('returns no event if another event had the same cursor', async () => {
+    await using server = await startLoopbackServer((request, response) => {
+      const isOpening = request.method === 'POST';
+      response.end(isOpening ? '{"status":"success","cursor":"c"}' : '{"status":"success"}');
+    });
+    const world = makeWorld({ env: accountAt(server.url, 'p-4471-x') });
+    const lines = ['A', 'B'].map((name) => rejected(1, 'unknown', eventOf('u', 1, noon, name)));
+    writeFileSync(world.path('e.rejects.ndjson'), lines.join('\n'));
+    // No time zone has begun the next day.
+    const now = () => (noon - 3 * 3600) * 1000;
+    const argv = ['verify', 'e.rejects.ndjson', '--settle'];
+    const { code, stdout, stderr } = await world.run(argv, { now });
+    expect(stderr).toContain('the same cursor for A of 2026-10-24 and for B of 2026-10-24');
+    expect([code, stdout.includes('notSent')]).toEqual([7, false]);
   });
 
   it('returns no event that is in the account at another hour, as with a wrong time zone', async () => {

@@ -98,7 +98,8 @@ export async function* followCursor(
 }
 
 /** Digests save memory: a cursor may have 2 KB, and an export many thousands of them. */
-const digestOf = (cursor: string): string => createHash('sha256').update(cursor).digest('base64');
+export const digestOf = (cursor: string): string =>
+  createHash('sha256').update(cursor).digest('base64');
 
 const cursorLoop = (pages: number, option: OptionName): EngagectlError =>
   new EngagectlError('E-CURSOR', 'the service sent a cursor that it had sent before', {
@@ -241,17 +242,17 @@ const samePage = (records: number, option: OptionName): EngagectlError =>
     },
   );
 
-/** Error for records that the service sent for two ranges of days. */
-export const samePageOfDays = (
-  records: number,
-  [range, other]: readonly [string, string],
+/** Error for what the service sent for two slices. */
+export const sameForTwo = (
+  what: string,
+  [slice, other]: readonly [string, string],
   option: OptionName,
 ): EngagectlError =>
   new EngagectlError(
     'E-CURSOR',
-    `the service sent the same ${countOf(records, 'record')} for ${range} and for ${other}`,
+    `the service sent the same ${what} for ${slice} and for ${other}`,
     {
-      why: 'an event has one day, so one of the two answers is of other days; a cache in between may repeat answers',
+      why: 'one of the answers is of other days or another event; a cache in between may repeat answers',
       fix: fixOf(option),
     },
   );

@@ -5,6 +5,7 @@ import {
   groupDigits,
   type ErrorId,
 } from '../../errors.js';
+import { digestOf } from './cursor.js';
 import { readSlice, type SliceSlots } from './slice.js';
 import {
   divideSlice,
@@ -22,8 +23,9 @@ export async function exportDocuments(job: ExportJob): Promise<void> {
   const { documents, log, pages, signal, state } = job;
   const planned = documents.flatMap(({ slices }) => slices);
   for (const slice of planned) {
-    for (const hash of log.earlier.slices.get(slice.index)?.hashes ?? [])
-      pages.add(slice, BigInt(hash));
+    const { seen: [first] = [], hashes = [] } = log.earlier.slices.get(slice.index) ?? {};
+    if (first !== undefined) pages.addCursor(slice, digestOf(first));
+    for (const hash of hashes) pages.add(slice, BigInt(hash));
   }
   const ahead = new ReadAhead({
     slices: planned.filter(isOpen(log)),

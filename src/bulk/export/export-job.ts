@@ -85,16 +85,24 @@ export interface ExportJob {
   readonly limiter: ConcurrencyLimiter;
   /** Pool of unused scanners: they are large, and slices are many. */
   readonly scanners: PageScanner[];
-  /** Pages of the run so far, to find those that the service sends for two slices. */
+  /** Cursors and pages so far, to find those that the service sends for two slices. */
   readonly pages: SlicePages;
   readonly option: OptionName;
   readonly pollIntervalMs: number;
   readonly pendingTimeoutMs: number;
 }
 
-/** Slices by the pages read for them, with hashes of their records. */
+/** Slices by their first cursors, and by the pages read for them, with hashes of their records. */
 export class SlicePages {
+  readonly #cursors = new Map<string, PlannedSlice>();
   readonly #slices = new Map<string, Map<bigint, PlannedSlice>>();
+
+  /** Adds the digest of a slice's first cursor. Returns another slice with this cursor, if any. */
+  addCursor(slice: PlannedSlice, digest: string): PlannedSlice | undefined {
+    const other = this.#cursors.get(digest) ?? slice;
+    this.#cursors.set(digest, other);
+    return other === slice ? undefined : other;
+  }
 
   /** Adds a page. Returns another slice of the same event with these records, if any. */
   add(slice: PlannedSlice, hash: bigint): PlannedSlice | undefined {

@@ -1,4 +1,10 @@
-import { isError, RequestFailure, type Failure, type Attempt } from '../../client/failure.js';
+import {
+  cutAtWord,
+  isError,
+  RequestFailure,
+  type Failure,
+  type Attempt,
+} from '../../client/failure.js';
 import { toText, type Redact } from '../../redact.js';
 import { requestCodes } from '../../contract/error-codes.js';
 import { cursorPattern } from '../../contract/limits.js';
@@ -9,6 +15,7 @@ import {
   type PageScanner,
   type ScannedPage,
 } from '../../text/page-scanner.js';
+import { rawMembers } from '../../text/raw-json.js';
 import type { Client, PageBody } from '../../client/client.js';
 
 /** Response to a cursor (docs/service-api.md, "Reads"). */
@@ -86,11 +93,41 @@ function pageAnswer(page: ScannedPage, redact: Redact): PageResponse {
   if (records === 'other') throw noPage('its "records" is not an array');
   if (records === undefined && !isLast(page.members))
     throw noPage('it has a next_cursor but no "records"');
-  if (isLast(page.members)) return { kind: 'page', page, next: undefined };
+  if (isLast(page.members)) {
+    const more = contradictionOf(page);
+    if (more !== undefined)
+      throw noPage(`it has no next_cursor, but "${cutAtWord(redact(more), 100)}"`);
+    return { kind: 'page', page, next: undefined };
+  }
   if (typeof next !== 'string') throw noPage('its next_cursor is not a string');
   if (!cursorPattern.test(next)) throw noPage('its next_cursor is invalid in a URL');
   return { kind: 'page', page, next };
 }
+
+/**
+ * Returns the name of a member that contradicts the end of the data; undefined if there is none. The specification shows
+ * the end as `status` alone, or with the last records. Other texts and empty values are harmless, as are numbers if there
+ * are records.
+ */
+function contradictionOf({ bytes, bounds, count }: ScannedPage): string | undefined {
+  const [start, end] = count > 0 ? [bounds[0], bounds[2 * count - 1]] : [0, 0];
+  const envelope = Buffer.concat([bytes.subarray(0, start), bytes.subarray(end)]);
+  const content = count > 0 ? /^[[{t]/ : /^[^"]/;
+  for (const { key, value } of rawMembers(envelope)) {
+    const name = JSON.parse(key.toString()) as string;
+    const text = value.toString('latin1', 0, 64);
+    if (checkedMember.test(name)) continue;
+    if (memberOfOthers.test(name)) return name;
+    if (emptyValue.test(text)) continue;
+    if (/cursor|next/i.test(name) || content.test(text)) return name;
+  }
+  return undefined;
+}
+
+const checkedMember = /^(?:status|code|previous_cursor)$/;
+/** Members of the answers to writes and look-ups. */
+const memberOfOthers = /^(?:record|(?:un)?processed)$/;
+const emptyValue = /^(?:null|false|""|-?0|\[\s*\]|\{\s*\})$/;
 
 const noPage = (why: string): EngagectlError =>
   new EngagectlError(

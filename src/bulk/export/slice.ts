@@ -11,9 +11,10 @@ import {
 import { countOf, EngagectlError } from '../../errors.js';
 import {
   CursorExpiredError,
+  digestOf,
   followCursor,
   openCursor,
-  samePageOfDays,
+  sameForTwo,
   type CursorState,
 } from './cursor.js';
 import type { PageTarget, PlannedSlice, ExportJob } from './export-job.js';
@@ -159,11 +160,20 @@ async function copyPages(
  * Throws E-CURSOR for a page of events that another slice of the event has as well. Records with a time have one day,
  * so one of the slices would get records of other days. A single record may occur twice.
  */
-function refuseOtherDays(page: RecordPage, hash: bigint, { planned, job }: SliceJob): void {
+function refuseOtherDays(page: RecordPage, hash: bigint, sliceJob: SliceJob): void {
   if (page.count < 2 || recordDay(recordAt(page, 0)) === undefined) return;
-  const other = job.pages.add(planned, hash);
-  if (!other || overlap(other.query, planned.query)) return;
-  throw samePageOfDays(page.count, [spanOf(other.query), spanOf(planned.query)], job.option);
+  const { planned, job } = sliceJob;
+  refuseOther(countOf(page.count, 'record'), job.pages.add(planned, hash), sliceJob);
+}
+
+/** Throws E-CURSOR if the service sent the same for another slice, except one with the same days of the event. */
+function refuseOther(
+  what: string,
+  other: PlannedSlice | undefined,
+  { planned: { query }, job }: SliceJob,
+): void {
+  if (!other || overlap(other.query, query)) return;
+  throw sameForTwo(what, [spanOf(other.query), spanOf(query)], job.option);
 }
 
 /**
@@ -210,20 +220,23 @@ const foreignDay = (day: Day, query: CursorQuery): EngagectlError =>
     },
   );
 
-/** Whether two ranges share a day, as those of a file that a resumed run fetches again. */
-const overlap = (one: DayRange, other: DayRange): boolean =>
-  one.from <= other.to && other.from <= one.to;
+/** Whether two slices share a day of an event, as those of a file that a resumed run fetches again. */
+const overlap = (one: CursorQuery, other: CursorQuery): boolean =>
+  one.eventName === other.eventName && one.from <= other.to && other.from <= one.to;
 
 async function trailOf(
-  { planned: { index, query }, spilled, job }: SliceJob,
+  sliceJob: SliceJob,
   earlier: SliceProgress | undefined,
 ): Promise<CursorState> {
+  const { planned, spilled, job } = sliceJob;
+  const { index, query } = planned;
   const { kind } = query;
   const of = spanOf(query);
   if (typeof earlier?.cursor === 'string') {
     return { kind, of, cursor: earlier.cursor, seen: earlier.seen, hashes: earlier.hashes };
   }
   const cursor = await openCursor(query, job);
+  refuseOther('cursor', job.pages.addCursor(planned, digestOf(cursor)), sliceJob);
   await job.log.note({ kind: 'opened', slice: index, cursor, spilled });
   return { kind, of, cursor, seen: [], hashes: [] };
 }

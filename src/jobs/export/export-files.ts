@@ -26,6 +26,7 @@ import {
   type ExportDocument,
   type ExportJob,
   type PlannedSlice,
+  type SlicePages,
 } from '../../bulk/export/export-job.js';
 import type { CursorQuery, ReadKind } from '../../client/client.js';
 import type { TimeZone } from '../../time-zone.js';
@@ -51,6 +52,8 @@ export interface ExportKind {
   readonly restarts: boolean;
   /** Creates the function that checks or rewrites pages before they are written. */
   readonly prepare?: ((zone: TimeZone) => NonNullable<ExportJob['prepare']>) | undefined;
+  /** Pages of the exports that belong together; default: of this one. */
+  readonly pages?: SlicePages;
 }
 
 export interface ExportRequest extends ExportOptions, DayFileOptions {

@@ -173,7 +173,7 @@ async function openRunOf(exporting: ExportContext): Promise<OpenRun<ExportEntry>
 }
 
 async function perform(
-  { request, context, connection, hooks, slots }: ExportContext,
+  { kind, request, context, connection, hooks, slots }: ExportContext,
   run: OpenRun<ExportEntry>,
   work: ExportWork & PlannedExport,
 ): Promise<JobEnding<ExportResult>> {
@@ -200,7 +200,7 @@ async function perform(
     state,
     limiter: context.ports?.limiter?.() ?? new AimdLimiter(slots),
     scanners: [],
-    pages: new SlicePages(),
+    pages: kind.pages ?? new SlicePages(),
     pollIntervalMs: request.pollInterval ?? exportDefaults.pollInterval,
     pendingTimeoutMs: request.pendingTimeout ?? exportDefaults.pendingTimeout,
   });

@@ -11,7 +11,7 @@ import type { Client } from '../../client/client.js';
 import type { Connection, JobContext } from '../job-context.js';
 import type { SentInput } from './sent-input.js';
 import type { Identifier } from '../../mapping/identity.js';
-import type { ExportJob } from '../../bulk/export/export-job.js';
+import { SlicePages, type ExportJob } from '../../bulk/export/export-job.js';
 import type { FileSlice } from '../../bulk/export/export-journal.js';
 import type { Output } from '../../output/output.js';
 import {
@@ -58,10 +58,11 @@ export async function* checkAll(checking: CheckContext): AsyncGenerator<Verdict>
     yield { ...inconclusive('events', records, why), count };
   yield* checkFound(sent.users.values(), users, checking);
   yield* checkFound(sent.addresses.values(), addresses, checking);
-  yield* checkEvents(sent.events, checking);
+  const exporting = { ...checking, pages: new SlicePages() };
+  yield* checkEvents(sent.events, exporting);
   while (sent.events.turn()) {
     await readAgain();
-    yield* checkEvents(sent.events, checking);
+    yield* checkEvents(sent.events, exporting);
   }
 }
 
@@ -119,6 +120,7 @@ interface Exporting extends LookUpContext {
   readonly within: number;
   readonly pendingTimeout: number | undefined;
   readonly concurrency: number;
+  readonly pages: SlicePages;
 }
 
 /** Exports the days of the events, and repeats days with differences while there is time. */
@@ -153,7 +155,7 @@ const mostAhead = 14 * 3_600_000;
 async function exportDays(
   { name, days }: EventDays,
   book: SentEvents,
-  { context, connection, client, counts, pendingTimeout, concurrency }: Exporting,
+  { context, connection, client, counts, pendingTimeout, concurrency, pages }: Exporting,
 ): Promise<void> {
   if (days.size === 0) return;
   const sorted = [...days].toSorted((a, b) => a - b);
@@ -173,6 +175,7 @@ async function exportDays(
     plan: () => slices,
     restarts: true,
     prepare: () => daysChecked(book),
+    pages,
   };
   const request = {
     from: first,

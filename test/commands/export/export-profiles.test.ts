@@ -185,6 +185,27 @@ describe('engagectl export-profiles', () => {
     ['records that are no array', () => '{"status":"success","records":null}', 'E-ANSWER'],
     ['no status', () => '{"records":[{}]}', 'E-ANSWER'],
     ['a failure without a code', () => '{"status":"fail","error":"no"}', 'E-ANSWER'],
+    ...[
+      '"cursor":"c1%2Fp0%3D"',
+      '"nextCursor":"c1%2Fp1%3D"',
+      '"records":[],"next":"/1/profiles.json?cursor=c1"',
+      '"data":{"records":[{"a":1}]}',
+      '"Records" : [ {"a":1} ]',
+      '"errors":["backend timeout"]',
+      '"records":[],"errors":{"shard":2}',
+      '"processed":0,"unprocessed":[]',
+      '"record":null',
+      '"records":[],"has_more":true',
+      '"total":2',
+      '"records":[{"a":1}],"has_more":true',
+      '"has_more":true,"records":[{"a":1},{"b":2}]',
+      '"records":[{"a":1}],"cursor":"c1%2Fp0%3D"',
+      '"records":[{"a":1}],"errors":["backend timeout"]',
+    ].map((members): [string, Page, string] => [
+      `an end that is contradicted by ${members}`,
+      () => `{"status":"success",${members}}`,
+      'E-ANSWER',
+    ]),
     [
       'a cursor that is no text',
       () => '{"status":"success","records":[{}],"next_cursor":5}',
@@ -322,6 +343,19 @@ describe('engagectl export-profiles', () => {
       expect(outcome).toMatchObject({ code: 0, stdout: lines });
     },
   );
+
+  it.each([
+    '"message":"no more profiles, next to none","request_id":"a-1"',
+    '"previous_cursor":"x/y=","next_cursor":null',
+    '"cursor":"","nextCursor":null,"errors":[ ],"data":{},"has_more":false,"total":0',
+    '"code":200,"records":[ ]',
+    '"records":[{"a":1}],"total":2,"message":"last page"',
+  ])('takes an answer with harmless members for the end: %s', async (members) => {
+    const end = `{"status":"success",${members}}`;
+    await using server = await startPageServer(() => [twoPages[0]!, twoPages[1]!, () => end]);
+    const { code, stdout, stderr } = await makeWorld({ env: server.env }).run(command);
+    expect([code, stdout.startsWith(lines)], stderr).toEqual([0, true]);
+  });
 
   it.each(['', '"records":[],', '"next_cursor":"","code":null,'])(
     'stops at an answer with status success, an error and no code: %s',
