@@ -159,6 +159,8 @@ const notAboutTheUser: ReadonlySet<number> = new Set([
   413,
   429,
 ]);
+/** Members of the answers of other endpoints. */
+const membersOfOthers = ['cursor', 'next_cursor', 'records', 'processed', 'unprocessed'];
 /** Transient error that a retry may resolve. */
 const malformed = /malformed request/i;
 
@@ -176,6 +178,8 @@ async function parseProfileResponse(
   if (!isUtf8(body)) throw invalidResponse(answer, 'not UTF-8');
   if (!isSuccessBody(json)) throw invalidResponse(answer, answer.problem ?? unknown);
   const { record } = json;
+  if (record === undefined && membersOfOthers.some((name) => name in json))
+    throw invalidResponse(answer, unknown);
   if (record === undefined || record === null) {
     // The code counts, not the status beside it.
     const refusal = await serviceError({ ...answer, json: { ...json, status: 'fail' } });

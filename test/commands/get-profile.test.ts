@@ -108,6 +108,7 @@ describe('one user', () => {
       '"record":{"all_identities":["b","c"],"name":"Zed"}',
       'another user',
     ],
+    ['is that of another endpoint', '"cursor":"C0"', 'unknown shape'],
     ['repeats its record', '"record":{"a":1},"r\\u0065cord":{"b":2}', 'JSON that repeats record'],
   ])('is not taken from a response that %s', async (_what, members, why) => {
     await serve(() => answer(200, `{"status":"success",${members}}`));
