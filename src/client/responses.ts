@@ -72,12 +72,13 @@ async function readable(raw: RawResponse, request: Buffer | undefined): Promise<
   }
 }
 
-function refuseRedirect({ status, headers, redact }: Response, base: URL): void {
+function refuseRedirect({ status, headers, json, redact }: Response, base: URL): void {
   if (status < 300 || status >= 400) return;
   const location = String(headers['location'] ?? '');
   const host = URL.canParse(location, base.href) ? new URL(location, base.href).host : 'nowhere';
   const message = redact(`HTTP ${status}: a redirect to ${host}, which is never followed`);
-  throw new RequestFailure({ kind: 'refused', sent: true, status, message });
+  const doubt = saysProcessed(json) && ({ mayBeProcessed: true } as const);
+  throw new RequestFailure({ kind: 'refused', sent: true, status, message, ...doubt });
 }
 
 const isCompressed = ({ headers }: Pick<Response, 'headers'>): boolean =>
@@ -195,10 +196,12 @@ const refusal = (
   ...(/\binvalid event\b/i.test(words) && { namesEvent: true }),
 });
 
-/** Whether a body says, against its status, that records were processed. */
+/** Whether a body accounts for single records, or says success, against its status. */
 function saysProcessed(json: unknown): boolean {
-  const { status, processed } = (json ?? {}) as Record<string, unknown>;
-  return status === 'success' || status === 'partial' || Number(processed) > 0;
+  const { status, processed, unprocessed } = (json ?? {}) as Record<string, unknown>;
+  const isAccounted =
+    Number(processed) > 0 || (Array.isArray(unprocessed) && unprocessed.length > 0);
+  return isAccounted || /^(?:success|partial)$/i.test(String(status));
 }
 
 /** Header names for request ids. */

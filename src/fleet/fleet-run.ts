@@ -147,13 +147,13 @@ const longestPath = { all: 3840, name: 255 };
 
 /**
  * Whether a text is a normalized absolute path that the system accepts: without `..`, without NUL, at which the system
- * would truncate it, and not too long.
+ * would truncate it, and not too long. Nor has it line ends, which would make lines of a message.
  */
 export const isWorkDir = (text: unknown): text is string =>
   typeof text === 'string' &&
   Buffer.byteLength(text) <= longestPath.all &&
   text.split(path.sep).every((name) => Buffer.byteLength(name) <= longestPath.name) &&
-  !text.includes('\0') &&
+  isLine(text) &&
   path.resolve(text) === text;
 
 /** Returns the same id for the same work, so that submitting it twice gives one run. */
@@ -295,7 +295,7 @@ export class WorkDirectory {
   /** Returns the E-RUN-VERSION error for a run of another version. */
   otherVersion({ version }: { readonly version?: unknown }): EngagectlError {
     return new EngagectlError('E-RUN-VERSION', `the run in ${this.path} is of another version`, {
-      why: `it is of version ${String(version)}, and this program knows ${fleetVersion}`,
+      why: `it is of version ${JSON.stringify(version)}, and this program knows ${fleetVersion}`,
       fix: 'use the same version of engagectl for submit, collect and all workers',
       file: this.#runFile,
     });
@@ -385,6 +385,8 @@ export class WorkDirectory {
 
 const sha256 = (content: Uint8Array): string => createHash('sha256').update(content).digest('hex');
 
+const isLine = (value: unknown): boolean => typeof value === 'string' && !/\p{Cc}/u.test(value);
+
 const isText = (value: unknown): boolean => typeof value === 'string';
 
 /** Checks the members that select the account and the signature; signed members can be relied on. */
@@ -396,7 +398,7 @@ function isRunHeader(value: unknown): value is FleetRun {
     isRunId(run) &&
     isWorkDir(workDir) &&
     isShard({ index: 1, count: shards }) &&
-    [accountId, host].every(isText) &&
+    [accountId, host].every(isLine) &&
     Array.isArray(files) &&
     files.every((file) => isText((Object(file) as Partial<InputFile>).digest)) &&
     (profile === undefined || (typeof profile === 'string' && /^[\w-]{1,64}$/.test(profile))) &&

@@ -66,7 +66,7 @@ export const noRecovery = (of: 'events' | 'demerges', words: Wording): Engagectl
 const startBytes = 64 * 1024;
 
 /** Events, exported events and operators in NDJSON and JSON, and operators in texts of a mapping file. */
-const notIdempotent = /"type"\s*:\s*"event"|"event_props"\s*:|"\$(?:incr|decr|add)\\?"/;
+const notIdempotent = /"type"\s*:\s*"event"|"event_props"\s*:|"(?:\$|\\u0024)(?:incr|decr|add)\\?"/;
 
 /** Whether the first bytes of a file have records that are not idempotent, or the header of exported events. */
 export async function startsWithEvents(head: Buffer): Promise<boolean> {
@@ -77,8 +77,10 @@ export async function startsWithEvents(head: Buffer): Promise<boolean> {
   } catch {
     // The first bytes of compressed data end in the middle of it.
   }
-  const text = Buffer.concat(parts).toString('latin1');
-  const header = /^(?:\u00ef\u00bb\u00bf)?(.*)/.exec(text)![1]!.replaceAll('"', '');
+  const text = Buffer.concat(parts).toString('latin1').replaceAll('\0', ''); // every second byte of UTF-16
+  const header = /^(?:\u00ef\u00bb\u00bf|\u00ff\u00fe|\u00fe\u00ff)?(.*)/
+    .exec(text)![1]!
+    .replaceAll('"', '');
   return notIdempotent.test(text) || exportedKind(header.split(/[,;\t|]/)) === 'event';
 }
 

@@ -347,7 +347,7 @@ const acceptedOptions: Readonly<Record<LibraryOption, Accepted>> = {
   status: text,
   from: text,
   to: text,
-  format: text,
+  format: oneOf(['ndjson', 'csv', 'json']),
   delimiter: text,
   quote: text,
   escape: text,
@@ -387,11 +387,45 @@ const acceptedOptions: Readonly<Record<LibraryOption, Accepted>> = {
   settle: flag,
 };
 
+/** Options that say which records a job makes of its input. Another job that ignored them would make others. */
+const recordOptions = {
+  upload: [
+    'type',
+    'identity',
+    'objectId',
+    'map',
+    'types',
+    'drop',
+    'only',
+    'set',
+    'lowercase',
+    'mapping',
+    'empty',
+    'eventName',
+    'ts',
+  ],
+  subscribe: ['type', 'status', 'map', 'types', 'lowercase', 'mapping'],
+  demerge: ['identity'],
+  getProfiles: ['by', 'column', 'types', 'lowercase'],
+} as const satisfies Readonly<Record<string, readonly LibraryOption[]>>;
+export type RecordJob = keyof typeof recordOptions;
+
+const hasOption = (job: RecordJob, name: string): boolean =>
+  recordOptions[job].some((one) => one === name);
+const jobsWithRecords = Object.keys(recordOptions) as RecordJob[];
+
 /**
  * Throws E-USAGE for what a caller of the library without types may pass: options that would be ignored, because no job
- * has them, and numbers with which a job would never end, or would end at once as if there were nothing to do.
+ * has them, or not this one; and numbers with which a job would never end, or would end at once as if there were nothing
+ * to do. `verify` and exports accept the options of all jobs.
  */
-export function refuseWrongOptions(options: unknown, { autoConcurrency = false } = {}): void {
+export function refuseWrongOptions(
+  options: unknown,
+  {
+    job,
+    autoConcurrency = false,
+  }: { readonly job?: RecordJob; readonly autoConcurrency?: boolean } = {},
+): void {
   if (!isPlain(options)) throw wrongOption('the options must be a plain object', options);
   for (const [name, value] of Object.entries(options) as [string, unknown][]) {
     if (value === undefined) continue;
@@ -399,6 +433,8 @@ export function refuseWrongOptions(options: unknown, { autoConcurrency = false }
       const meant = didYouMean(name, Object.keys(acceptedOptions));
       throw new EngagectlError('E-USAGE', `${name} is not an option of the library${meant}`);
     }
+    if (job && !hasOption(job, name) && jobsWithRecords.some((other) => hasOption(other, name)))
+      throw new EngagectlError('E-USAGE', `${name} is not an option of ${job}`);
     const { wanted, accepts } = acceptedOptions[name];
     if (accepts(value)) continue;
     if (autoConcurrency && name === 'concurrency' && value === 'auto') continue;
@@ -418,6 +454,12 @@ function wrongOption(wanted: string, value: unknown): EngagectlError {
   const found = typeof value === 'number' ? String(value) : JSON.stringify(value);
   return new EngagectlError('E-USAGE', `${wanted}, found ${found}`);
 }
+
+/** Returns a copy without members that are undefined: they count as not given. */
+export const definedOf = <Given extends object>(given: Given): Partial<Given> =>
+  Object.fromEntries(
+    Object.entries(given).filter(([, value]) => value !== undefined),
+  ) as Partial<Given>;
 
 /** Whether a value is an object of no class, in whatever realm it was made. */
 export function isPlain(value: unknown): value is object {

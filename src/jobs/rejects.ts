@@ -240,6 +240,9 @@ function csvOf(target: string): (line: Buffer) => Buffer {
     const own = named.filter((name) => !rejectColumns.includes(name));
     const header = columns === undefined ? rejectHeader(own) : '';
     columns ??= own;
+    const isOfCells =
+      isMap(record) && [...record.values()].every((cell) => typeof cell === 'string');
+    if (reject.columns === undefined && !isOfCells) throw noCsv(target);
     if (own.length === 0 || own.join('\n') !== columns.join('\n')) throw noCsv(target);
     return Buffer.from(
       header + rejectRow({ ...reject, record: stringifyLossless(record) }, columns),

@@ -409,7 +409,8 @@ export function phoneFormat(country: string): PhoneFormat {
       return number !== text && parse(number, options)?.isValid();
     });
   return {
-    read(text) {
+    read(given) {
+      const text = given.replaceAll('\uff0b', '+'); // full-width, which the library drops
       const number = parse(text, options);
       if (!number?.isValid() || number.ext !== undefined)
         return `is not a phone number of ${country}, nor one with + and a country code`;

@@ -162,6 +162,7 @@ describe.skipIf(!redis)('a worker refuses', () => {
     ['shards that the run does not have', (of) => ({ ...of, shard: { index: 1, count: 1e9 } })],
     ['a work directory that is not a text', (of) => ({ ...of, workDir: {} })],
     ['a relative work directory', (of) => ({ ...of, workDir: 'work' })],
+    ['a work directory with a line end', (of) => ({ ...of, workDir: '/srv/x\n  fix: x' })],
     ['a NUL in the work directory', (of) => ({ ...of, workDir: `${of['workDir'] as string}\0` })],
   ])('a job that contains %s, and continues with the next', async (_, change) => {
     await using attack = await submitted();

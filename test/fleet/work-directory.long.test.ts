@@ -325,6 +325,20 @@ describe.skipIf(stores[0]?.name !== 'Redis')('with a Redis', () => {
     expect(await submit('1', '--again')).toMatchObject({ code: 0 });
   });
 
+  it.each([
+    ['UTF-16', (text: string) => Buffer.from(`\ufeff${text}`, 'utf16le')],
+    ['escapes', (text: string) => text.replace('$', String.raw`\u0024`)],
+  ])('profiles with an operator in %s are accepted once', async (_, written) => {
+    await using store = await stores[0]!.start();
+    const fleet = await makeFleet(store, 'http://127.0.0.1:1');
+    const user = { identity: 'A', type: 'profile', profileData: { Points: { $incr: 1 } } };
+    writeFileSync(fleet.world.path('u.ndjson'), written(`${JSON.stringify(user)}\n`));
+    const submit = async (shards: string) =>
+      fleet.run('submit', 'upload', 'u.ndjson', '--work-dir', 'one', '--shards', shards);
+    expect(await submit('2')).toMatchObject({ code: 0 });
+    expect(await submit('1')).toMatchObject({ code: 8 });
+  });
+
   it('events are accepted from one of two submissions at the same moment', async () => {
     await using store = await stores[0]!.start();
     const fleet = await makeFleet(store, 'http://127.0.0.1:1');

@@ -475,11 +475,34 @@ it('takes the options as they are when it is called, whatever becomes of them', 
   const [only, ...others] = service.requests().slice(before);
   expect(only?.body).toMatchObject({ d: [{ evtName: 'First' }] });
   expect(others).toEqual([]);
+  const drop = ['Secret'];
+  const dropped = account.upload([{ identity: 'user-of-a-list', Secret: 1, City: 'Oslo' }], {
+    drop,
+  });
+  drop[0] = 'City';
+  await dropped.result;
+  expect(service.requests().at(-1)?.body).toMatchObject({ d: [{ profileData: { City: 'Oslo' } }] });
+  expect(JSON.stringify(service.requests().at(-1)?.body)).not.toContain('Secret');
   const query = { event: 'First', from: '2025-11-01', to: '2025-11-01' };
   const exported = account.exportEvents(query);
   query.event = 'Second';
   await all(exported);
-  expect(service.requests().at(before + 1)?.body).toMatchObject({ event_name: 'First' });
+  expect(service.requests().at(before + 2)?.body).toMatchObject({ event_name: 'First' });
+});
+
+it('takes options that are undefined for options that are not given', async () => {
+  const mapping = inFolder('undefined.json');
+  writeFileSync(mapping, '{"nullValues":["NULL"],"trim":true}');
+  const none = { inputFormat: undefined, nullValues: undefined, trim: undefined } as object;
+  const users = [
+    { identity: ' user-of-none ', City: 'NULL', n: 1n },
+    { identity: ' u2 ', City: 'NULL' },
+  ];
+  const { result } = account.upload(users, { ...none, mapping });
+  expect(await result).toMatchObject({ accepted: 1, rejected: 1 });
+  expect(service.requests().at(-1)?.body).toMatchObject({
+    d: [{ identity: 'u2', profileData: {} }],
+  });
 });
 
 it.each([
@@ -512,6 +535,18 @@ it.each([
   const users = [{ identity: 'user-1', City: 'Oslo' }];
   await expect(account.upload(users, options).result).rejects.toMatchObject(refused);
   await expect(account.verify(users, options).result).rejects.toMatchObject(refused);
+  expect(service.requests().slice(before)).toEqual([]);
+});
+
+it.each([
+  ['demerge', { lowercase: ['Mail'] }, 'lowercase is not an option of demerge'],
+  ['demerge', { mapping: 'm.json' }, 'mapping is not an option of demerge'],
+  ['subscribe', { identity: 'Mail' }, 'identity is not an option of subscribe'],
+  ['upload', { by: 'email' }, 'by is not an option of upload'],
+] as const)('%s refuses %j, which another job has', async (job, options, message) => {
+  const before = service.requests().length;
+  const { result } = account[job]([{ identity: 'user-1', Mail: 'A@x.de' }], options as object);
+  await expect(result).rejects.toMatchObject({ id: 'E-USAGE', message });
   expect(service.requests().slice(before)).toEqual([]);
 });
 

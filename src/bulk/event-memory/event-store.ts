@@ -119,9 +119,10 @@ export class EventStore {
   }
 }
 
-/** How a memory is pruned. `rememberMs`: for all events, whatever their runs said. */
+/** How a memory is pruned. `rememberMs`: instead of what the last run said; `overridesRuns`: and of what others did. */
 export type PruneOptions = Omit<StoreOptions, 'rememberMs'> & {
   readonly rememberMs: number | undefined;
+  readonly overridesRuns: boolean;
 };
 
 /**
@@ -135,8 +136,7 @@ export async function pruneStore(options: PruneOptions): Promise<number | undefi
     if ((await liveRuns(folder)).size > 0) return undefined;
     const runs = RunTable.open(folder, options.token);
     const { rememberMs = runs.rememberMs } = options;
-    const overridesRuns = options.rememberMs !== undefined;
-    const pruning = { ...options, rememberMs, overridesRuns, isPruning: true };
+    const pruning = { ...options, rememberMs, isPruning: true };
     const removed = await compact(folder, runs, pruning);
     runs.forget(expiredRuns(runs, pruning));
     return removed;

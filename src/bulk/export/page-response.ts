@@ -112,6 +112,8 @@ function pageAnswer(page: ScannedPage, redact: Redact): PageResponse {
 function contradictionOf({ bytes, bounds, count }: ScannedPage): string | undefined {
   const [start, end] = count > 0 ? [bounds[0], bounds[2 * count - 1]] : [0, 0];
   const envelope = Buffer.concat([bytes.subarray(0, start), bytes.subarray(end)]);
+  if (envelope.length > mostEnvelope)
+    throw noPage(`it has ${envelope.length} bytes beside records`);
   const content = count > 0 ? /^[[{t]/ : /^[^"]/;
   for (const { key, value } of rawMembers(envelope)) {
     const name = JSON.parse(key.toString()) as string;
@@ -124,6 +126,8 @@ function contradictionOf({ bytes, bounds, count }: ScannedPage): string | undefi
   return undefined;
 }
 
+/** Bytes beside the records of a last page. Real ones have less than 1 KB. */
+const mostEnvelope = 64 * 1024;
 const checkedMember = /^(?:status|code|previous_cursor)$/;
 /** Members of the answers to writes and look-ups. */
 const memberOfOthers = /^(?:record|(?:un)?processed)$/;

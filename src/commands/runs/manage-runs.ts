@@ -304,7 +304,8 @@ async function pruneRuns({
       messages.warn(`left ${file}: it changed since the export wrote it`);
   }
   const rememberMs = how.remember === undefined ? undefined : age(how.remember);
-  const events = isNamed ? 0 : await pruneRememberedEvents(root, rememberMs, runtime);
+  const retention = { rememberMs, overridesRuns: how.flags.has('remember') };
+  const events = isNamed ? 0 : await pruneRememberedEvents(root, retention, runtime);
   if (events > 0 && !how.json) messages.note(`removed ${count(events, 'remembered event')}`);
   const all = count(runs.length, 'unfinished run');
   const note = `forgot ${grouped(forgotten.pruned.length)} of ${all}`;

@@ -4,7 +4,7 @@ import { identifierKinds, type IdentifierKind } from '../../contract/endpoints.j
 import { BoundedQueue, channelReader, type AsyncChannel } from './async-channel.js';
 import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { isPlain, refuseWrongOptions } from '../job-options.js';
+import { definedOf, isPlain, refuseWrongOptions, type RecordJob } from '../job-options.js';
 import type {
   DemergeOptions,
   JobOptions,
@@ -42,18 +42,23 @@ export function createAccount(options: ConnectOptions, runtimeOf: RuntimeOf): Ac
   const library = new LibraryContext(options, runtimeOf);
   const close = () => library.close();
   const write =
-    <Options extends WriteOptions>(load: Parameters<typeof startWrite<Options>>[1]) =>
+    <Options extends WriteOptions>(name: RecordJob, load: () => Promise<WriteJob<Options>>) =>
     (source: Source, options?: Options & JobOptions) =>
       startWrite(library, load, {
+        name,
         source,
         options: asGiven(options ?? ({} as Options & JobOptions)),
       });
   return {
-    upload: write<UploadOptions>(async () => (await import('../write/upload.js')).upload),
+    upload: write<UploadOptions>('upload', async () => (await import('../write/upload.js')).upload),
     subscribe: write<SubscribeOptions>(
+      'subscribe',
       async () => (await import('../write/subscribe.js')).subscribe,
     ),
-    demerge: write<DemergeOptions>(async () => (await import('../write/demerge.js')).demerge),
+    demerge: write<DemergeOptions>(
+      'demerge',
+      async () => (await import('../write/demerge.js')).demerge,
+    ),
     exportProfiles: (options) => {
       const query = asGiven(options);
       return createExport(library, query, async (request, context, hooks) => {
@@ -69,19 +74,27 @@ export function createAccount(options: ConnectOptions, runtimeOf: RuntimeOf): Ac
       });
     },
     verify: (source, options = {}) => startVerify(library, source, asGiven(options)),
-    getProfile: (user, options = {}) => lookUpUser(library, user, options),
-    getProfiles: (source, options = {}) => lookUpUsers(library, source, options),
+    getProfile: (user, options = {}) => lookUpUser(library, user, asGiven(options)),
+    getProfiles: (source, options = {}) => lookUpUsers(library, source, asGiven(options)),
     close,
     [Symbol.asyncDispose]: close,
   };
 }
 
 /**
- * Copies options, because a job reads them after its caller got control back, and may use the object for the next job.
- * Other values are left as they are, and refused when the job starts: a copy would lose members that they inherit.
+ * Copies options, because a job reads them after its caller got control back, and may use the object and its lists for
+ * the next job. Other values are left as they are, and refused when the job starts: a copy would lose members that they
+ * inherit.
  */
 const asGiven = <Options>(options: Options): Options =>
-  isPlain(options) ? { ...options } : options;
+  isPlain(options) ? (copyOf(options, (value) => copyOf(value)) as Options) : options;
+
+function copyOf(value: unknown, copyMember = (member: unknown): unknown => member): unknown {
+  if (Array.isArray(value)) return value.map(copyMember);
+  if (!isPlain(value)) return value;
+  const members = Object.entries(definedOf(value));
+  return Object.fromEntries(members.map(([name, member]) => [name, copyMember(member)]));
+}
 
 type WriteJob<Options> = (
   request: WriteRequest & Options,
@@ -93,14 +106,22 @@ type WriteJob<Options> = (
 function startWrite<Options extends WriteOptions>(
   library: LibraryContext,
   load: () => Promise<WriteJob<Options>>,
-  { source, options }: { readonly source: Source; readonly options: Options & JobOptions },
+  {
+    name,
+    source,
+    options,
+  }: {
+    readonly name: RecordJob;
+    readonly source: Source;
+    readonly options: Options & JobOptions;
+  },
 ): WriteRun {
   const rejects = new BoundedQueue();
   const { files, stream, format } = openSource(source);
   const context = library.of(options.signal, stream);
   const work = startRun(context, async (started) => {
     refuseUnknownRehearsal(options);
-    refuseWrongOptions(options, { autoConcurrency: true });
+    refuseWrongOptions(options, { job: name, autoConcurrency: true });
     if (options.resume) library.needRuns();
     const job = await load();
     return job(
@@ -152,7 +173,7 @@ function startVerify(
   };
   const work = startRun(context, async (started) => {
     refuseWrongOptions(options);
-    if (options.subscriptions) refuseWrongOptions(options.subscriptions);
+    if (options.subscriptions) refuseWrongOptions(options.subscriptions, { job: 'subscribe' });
     const { verify } = await import('../verify/verify.js');
     const request = { ...(format && { inputFormat: format }), ...options, files };
     return verify({ ...request, into: () => Promise.resolve(sink) }, context, { started });
@@ -197,8 +218,9 @@ function createExport(
     texts,
     records,
     [Symbol.asyncIterator]: records,
-    toFile: (output, options = {}) => {
+    toFile: (output, given = {}) => {
       const context = library.of(signal);
+      const options = asGiven(given);
       return startRun(context, async (started) => {
         refuseNoName(output);
         refuseWrongOptions(options);
@@ -353,7 +375,7 @@ async function* lookUpAll(
     const rejected = (record: RejectedRecord) => {
       if (record.stage === 'parse' || record.stage === 'validate') failures.push(record);
     };
-    refuseWrongOptions(options);
+    refuseWrongOptions(options, { job: 'getProfiles' });
     const { getProfiles } = await import('../get-profiles.js');
     const { error } = await toEngagectlError(
       getProfiles({ ...options, users, into }, context, { rejected }),

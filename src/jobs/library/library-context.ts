@@ -7,6 +7,7 @@ import { EngagectlError, interruptionError } from '../../errors.js';
 import { trustedFolder } from '../../files/ownership.js';
 import { timeZone } from '../../time-zone.js';
 import { openConnection } from '../connection.js';
+import { definedOf } from '../job-options.js';
 import { libraryWording, type Connection, type JobContext } from '../job-context.js';
 import type { Readable } from 'node:stream';
 import type { Runtime } from '../../runtime.js';
@@ -92,7 +93,7 @@ export class LibraryContext {
         headerPrefix: this.#options.headerPrefix ?? defaultHeaderPrefix,
         timeoutMs: fetchLimits.timeoutMs ?? 60_000,
         maxInFlight: fetchLimits.maxInFlight ?? limits.uploadsInFlight,
-        policy: { maxAttempts: 8, retryForMs: 600_000, retryBaseMs: 500, ...retry },
+        policy: { maxAttempts: 8, retryForMs: 600_000, retryBaseMs: 500, ...definedOf(retry) },
         messages: { verbose: (text) => this.#log('verbose', text), debug: () => undefined },
       },
       this.#runtimeOf(new AbortController().signal),

@@ -8,6 +8,7 @@ import {
   type MatchedRun,
 } from '../../bulk/event-memory/event-memory.js';
 import { EngagectlError, countOf, groupDigits } from '../../errors.js';
+import type { PruneOptions } from '../../bulk/event-memory/event-store.js';
 import { refuseUntrusted } from '../../files/ownership.js';
 import { isMissing } from '../../files/path-checks.js';
 import { makeStateFolder } from '../run/run-folder.js';
@@ -320,13 +321,12 @@ export function hasRememberedEvents(
 }
 
 /**
- * Removes the events of all accounts that are not to be remembered any more: those older than `rememberMs`, by default
- * than their runs and the last one said. Returns how many; leaves accounts that another process uses. Throws E-LEDGER,
- * E-FILE-WRITE.
+ * Removes the events of all accounts that are not to be remembered any more. Returns how many; leaves accounts that
+ * another process uses. Throws E-LEDGER, E-FILE-WRITE.
  */
 export async function pruneRememberedEvents(
   runs: string,
-  rememberMs: number | undefined,
+  retention: Pick<PruneOptions, 'rememberMs' | 'overridesRuns'>,
   runtime: Runtime,
 ): Promise<number> {
   const root = path.join(path.dirname(runs), 'events');
@@ -335,7 +335,7 @@ export async function pruneRememberedEvents(
     refuseUntrusted(folder, runtime);
     removed += await pruneEvents({
       ...storeIn(folder, runtime),
-      rememberMs,
+      ...retention,
       run: newRunId(runtime),
     });
   }

@@ -207,6 +207,12 @@ describe('engagectl export-profiles', () => {
       'E-ANSWER',
     ]),
     [
+      'an end with more than 64 KiB of members',
+      () =>
+        `{"status":"success",${Array.from({ length: 9000 }, (_, n) => `"a${n}":""`).join(',')}}`,
+      'E-ANSWER',
+    ],
+    [
       'a cursor that is no text',
       () => '{"status":"success","records":[{}],"next_cursor":5}',
       'E-ANSWER',

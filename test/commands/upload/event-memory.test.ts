@@ -855,6 +855,18 @@ describe('the memory', () => {
     },
   );
 
+  it('is kept by runs prune as long as its upload said, whatever the environment says', async () => {
+    const { runAt, world, write } = await stage();
+    write('old.ndjson', lines(1));
+    write('new.ndjson', lines(2));
+    await runAt('2026-01-01', 'upload', 'old.ndjson', '--remember', '400d');
+    await runAt('2026-03-01', 'upload', 'new.ndjson');
+    const env = { ENGAGECTL_REMEMBER: '7d' };
+    const { stderr } = await world.run(['runs', 'prune', '--older-than', '30d'], { env });
+    expect(stderr).toBe('no unfinished runs\n');
+    expect((await runAt('2026-03-01', 'upload', 'old.ndjson')).code).toBe(8);
+  });
+
   it('takes the time from the environment and the config profile, too, and refuses nonsense', async () => {
     const { world } = await stage();
     const shown = await world.run(['config', 'show', '--json'], {
