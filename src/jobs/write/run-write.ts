@@ -406,7 +406,10 @@ async function refuseOtherOptions(
   if (error && (await events?.isOtherwiseSent(mapper)) !== false) throw error;
 }
 
-/** Ends the run in the event memory if it is done. Warns if the sent events are not remembered. */
+/**
+ * Ends the run in the event memory if it is done; after a dry run, the next run reports the same unknown events. Warns
+ * if the sent events are not remembered.
+ */
 function endEvents(
   { context: { messages, ports }, rehearsal }: WriteContext,
   {
@@ -420,7 +423,7 @@ function endEvents(
   },
 ): void {
   try {
-    if (isDone) events?.memory.end();
+    if (isDone && rehearsal === undefined) events?.memory.end();
   } catch (error) {
     messages.warn((error as Error).message); // the next run reports its unknown events once more
   }

@@ -18,6 +18,7 @@ import { describe, expect, it } from 'vitest';
 import { ArchiveWriter } from '../../../src/bulk/event-memory/event-archive.js';
 import { EventLog, eventState } from '../../../src/bulk/event-memory/event-log.js';
 import { main } from '../../../src/main.js';
+import { runOrKill } from '../../support/killed-run.js';
 import { until } from '../../support/until.js';
 import { written } from '../../support/serve.js';
 import { event, lines, numbers, stage, type Figures } from './event-memory.js';
@@ -411,6 +412,34 @@ describe('events of unknown outcome', () => {
     const second = await run(['upload', 'copy.ndjson', '--resume']);
     expect([second.code, second.summary]).toMatchObject([0, { accepted: 0, alreadySent: 5 }]);
     expect(stored()).toEqual([1, 2, 2, 2, 3]);
+  });
+
+  it('are those of a killed run, which a check reports without counting them as reported', async () => {
+    const { service, world, run, stored, write } = await stage();
+    write('g.ndjson', lines(1, 2, 3, 4, 5));
+    write('copy.ndjson', lines(1, 2));
+    await service.fault({ times: 1, delayMs: 20, answer: { status: 401 } });
+    const argv = ['upload', 'g.ndjson'];
+    const killed = await runOrKill({ world, service }, argv, { stdin: '', kill: true });
+    expect(killed.isKilled).toBe(true);
+    const files = () =>
+      readdirSync(world.stateDir, { recursive: true, encoding: 'utf8' })
+        .filter((name) => name.startsWith('events') && /\.(?:ndjson|log|archive)$/.test(name))
+        .map((name) => [name, readFileSync(path.join(world.stateDir, name), 'latin1')]);
+    const before = files();
+    for (const [name, unknown] of [
+      ['g.ndjson', 5],
+      ['copy.ndjson', 2],
+    ] as const) {
+      const { code, summary } = await run(['upload', name, '--changed', '--check']);
+      expect([code, summary.unknown]).toEqual([6, unknown]);
+    }
+    expect(files()).toEqual(before);
+    const { code, summary } = await run([...argv, '--resume']);
+    expect([code, summary]).toMatchObject([6, { unknown: 5, accepted: 0, alreadySent: 0 }]);
+    const last = await run([...argv, '--resume']);
+    expect([last.code, last.summary]).toMatchObject([0, { unknown: 0, alreadySent: 5 }]);
+    expect(stored()).toEqual([]);
   });
 
   it.each([
