@@ -243,7 +243,7 @@ interface SubscribeOptions extends WriteOptions {
   readonly types?: readonly string[];
   /** Columns that are sent in lower case. */
   readonly lowercase?: readonly string[];
-  /** Path of a JSON file with map, types and lowercase. */
+  /** Path of a JSON file with map, types, lowercase, trim and nullValues. */
   readonly mapping?: string;
 }
 interface DemergeOptions extends WriteOptions {

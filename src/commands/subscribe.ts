@@ -25,7 +25,7 @@ const statusOptions: OptionTable = [
     { repeatable: true, common: true },
   ],
   ...textOptions,
-  ['--mapping <file>', 'JSON file with map, types and lowercase'],
+  ['--mapping <file>', 'JSON file with map, types, lowercase, trim and nullValues'],
 ];
 
 export const command: CommandSpec<SubscribeFlags> = {

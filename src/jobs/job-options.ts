@@ -112,7 +112,7 @@ export interface SubscribeOptions extends WriteOptions {
   readonly types?: readonly string[];
   /** Columns that are sent in lower case. */
   readonly lowercase?: readonly string[];
-  /** Path of a JSON file with map, types and lowercase. */
+  /** Path of a JSON file with map, types, lowercase, trim and nullValues. */
   readonly mapping?: string;
 }
 

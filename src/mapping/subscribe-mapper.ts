@@ -24,6 +24,7 @@ export interface SubscribeMapping {
   readonly columns: ReadonlyMap<string, string>;
   readonly types: UploadMapping['types'];
   readonly lowercase: ReadonlySet<string>;
+  readonly cleaning?: UploadMapping['cleaning'];
   /** Whether to send lines of a rejects file with stage `unknown`. */
   readonly retryUnknown: boolean;
 }

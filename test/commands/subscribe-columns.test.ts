@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { serve, written } from '../support/serve.js';
+import { jsonRunner, serve, written } from '../support/serve.js';
 
 const phone = (value: string, status: string) => ({ type: 'phone', value, status });
 
@@ -32,6 +32,53 @@ it('reads map, types and lowercase from a mapping file, and flags win', async ()
     { type: 'email', value: 'ann@x.com', status: 'Unsubscribe' },
   ]);
 });
+
+it.each([
+  ['l.csv', 'value\n+4915112345670\n+4915112345678\n" +4915112345679 "\n'],
+  [
+    'l.ndjson',
+    '{"value":"+4915112345670"}\n{"value":"+4915112345678"}\n{"value":" +4915112345679 "}\n',
+  ],
+])(
+  'cleans the values of %s as the mapping file says, also to verify them; flags win',
+  async (name, text) => {
+    const { world, service } = await serve();
+    const mapping = { trim: true, nullValues: ['+4915112345670', '+4915112345678'] };
+    writeFileSync(world.path('m.json'), JSON.stringify(mapping));
+    writeFileSync(world.path(name), text);
+    const flags = [name, '--mapping', 'm.json', '--type', 'phone', '--status', 'Unsubscribe'];
+    const run = jsonRunner<object>(world);
+    for (const more of [['--check'], []]) {
+      const { code, summary } = await run(['subscribe', ...flags, ...more]);
+      expect([code, summary]).toMatchObject([3, { read: 3, rejected: 2 }]);
+    }
+    expect(written(service).flat()).toEqual([phone('+4915112345679', 'Unsubscribe')]);
+    const verified = await world.run(['verify', '--subscriptions', ...flags, '--json']);
+    const summary = verified.stderr.trim().split('\n').at(-1) ?? '';
+    expect(JSON.parse(summary)).toMatchObject({ read: 3, rejected: 2 });
+    expect((await run(['subscribe', ...flags, '--null-values', ''])).code).toBe(0);
+    const values = ['+4915112345670', '+4915112345678', '+4915112345679'];
+    expect(written(service).slice(1).flat()).toEqual(values.map((value) => phone(value, 'Unsubscribe'))); // prettier-ignore
+  },
+);
+
+it.each([{ trim: true }, { nullValues: ['+4915112345679'] }])(
+  'does not resume a run after %j was added to its mapping file',
+  async (cleaning) => {
+    const { world, service } = await serve();
+    writeFileSync(world.path('m.json'), '{}');
+    writeFileSync(world.path('l.csv'), 'value\n+4915112345678\n+4915112345679\n');
+    await service.fault({ after: 1, times: 1, answer: { status: 401 } });
+    const flags = ['--type', 'phone', '--status', 'Unsubscribe', '--chunk-size', '1'];
+    const argv = ['subscribe', 'l.csv', '--mapping', 'm.json', ...flags];
+    expect((await world.run([...argv, '--concurrency', '1'])).code).toBe(4);
+    writeFileSync(world.path('m.json'), JSON.stringify(cleaning));
+    const changed = await world.run([...argv, '--resume']);
+    expect([changed.code, changed.stderr]).toEqual([8, expect.stringContaining('E-RUN-CHANGED')]);
+    writeFileSync(world.path('m.json'), '{}');
+    expect((await world.run([...argv, '--resume'])).code).toBe(0);
+  },
+);
 
 it.each([
   [['--map', 'Mobile=value'], 8, 'column "Mobile" missing; did you mean "Mobil"?'],

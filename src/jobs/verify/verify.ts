@@ -68,7 +68,7 @@ export async function verify(
 ): Promise<VerifyResult> {
   const mapping = request.subscriptions ? undefined : await uploadMapping(mapped(request), context);
   const subscriptions = mapping ? undefined : await subscriptionsOf(request, context);
-  const cleaned = { ...mapping?.cleaning, ...request };
+  const cleaned = { ...(mapping ?? subscriptions)?.cleaning, ...request };
   const columns = mapping ? keyColumns(mapping) : valueColumns(subscriptions!);
   const reopen = async () => openInputs(readingOf(cleaned, columns), context.runtime);
   const inputs = await reopen();

@@ -15,12 +15,13 @@ import type { Remarks, WriteHooks, WriteRequest } from './write-request.js';
 
 /** Sets the subscription status of phone numbers, WhatsApp numbers and email addresses. */
 export async function subscribe(
-  request: WriteRequest & SubscribeOptions,
+  given: WriteRequest & SubscribeOptions,
   context: JobContext,
   hooks?: WriteHooks,
 ): Promise<WriteResult> {
-  const { type, status } = request;
-  const mapping = await subscribeMapping(request, context);
+  const { type, status } = given;
+  const mapping = await subscribeMapping(given, context);
+  const request = { ...mapping.cleaning, ...given };
   const keyColumns = valueColumns(mapping);
   return runWrite(
     {
@@ -58,6 +59,7 @@ export async function subscribeMapping(
     columns: columnsByPart(loaded.map),
     types: loaded.types,
     lowercase: loaded.lowercase,
+    cleaning: loaded.cleaning,
     retryUnknown,
   };
 }
@@ -70,7 +72,7 @@ function refuseOtherMembers(
   const isUsed = identityGiven || drop.size > 0 || constants.size > 0;
   if (!isUsed && (objectId ?? only ?? expected) === undefined) return;
   throw new EngagectlError('E-USAGE', `${file}: not a mapping file of subscriptions`, {
-    why: 'it has members besides map, types and lowercase',
+    why: 'it has members besides map, types, lowercase, trim and nullValues',
     fix: 'write a mapping file for this input',
   });
 }
