@@ -14,7 +14,7 @@ export interface ErrorExplanation {
 const account =
   'engagectl config show    (shows the selected account and the source of each value)';
 const resume = 'rerun the same command with --resume';
-const rerun = 'rerun the same command';
+const rerun = 'rerun the same command, unless the error says otherwise';
 const restartAdvice = 'rerun the same command with --fresh to start from scratch';
 
 export const errorExplanations = {

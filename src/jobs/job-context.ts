@@ -75,6 +75,8 @@ export interface Wording {
   readonly resumeRun: (run: string) => string;
   /** How to correct and resend the rejects in `file`. */
   readonly correct: (job: string, file: string) => string;
+  /** How to send the records in `file` that were not sent. */
+  readonly sendRest: (job: string, file: string) => string;
   /** How to find out which records of unknown outcome in `file` have arrived. */
   readonly lookUp: (file: string) => string;
   /** How to resend the records of unknown outcome in `file`. */
@@ -88,6 +90,7 @@ export const libraryWording: Wording = {
   option: (name) => (name === 'noJournal' ? 'no stateFolder' : name),
   resumeRun: () => 'the same call and resume: true',
   correct: (job, file) => `correct the records in ${file}, then ${job} them again`,
+  sendRest: (job, file) => `${job} the records in ${file}`,
   lookUp: (file) => `look them up in ${file}`,
   resend: () => 'retryUnknown resends them from that file',
   stateFolder: 'stateFolder',

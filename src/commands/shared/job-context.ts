@@ -16,6 +16,7 @@ export const cliAdvice: Wording = {
   },
   resumeRun: (run) => `engagectl runs resume ${quoteForShell(run)}`,
   correct: (_, file) => `correct ${file}, and give it to the same command`,
+  sendRest: (_, file) => `give ${file} to the same command`,
   lookUp: (file) => `look them up in ${file}`,
   resend: () => '--retry-unknown resends them from that file',
   stateFolder: 'ENGAGECTL_STATE_DIR',
@@ -34,6 +35,8 @@ const cliAdviceFor = ({ again, settle }: FollowUpCommands): Wording => ({
   ...cliAdvice,
   correct: (job, file) =>
     again ? `correct ${file}, then: ${again(file)}` : cliAdvice.correct(job, file),
+  sendRest: (job, file) =>
+    again ? `to send the others that were read: ${again(file)}` : cliAdvice.sendRest(job, file),
   lookUp: (file) => {
     const command = settle?.(file);
     return command ? `find out which ones arrived: ${command}` : cliAdvice.lookUp(file);

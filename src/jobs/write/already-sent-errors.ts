@@ -1,7 +1,12 @@
-import { EngagectlError, countOf } from '../../errors.js';
+import { EngagectlError, countOf, type ErrorId } from '../../errors.js';
 import { lineExtended, type MatchedText } from '../../input/digest-check.js';
 import { zoneNameOf, type LedgerEntry, type LedgerStart } from '../run/sent-files-ledger.js';
+import type { WriteEntry } from '../../bulk/outcomes/journal-entries.js';
+import type { Tally } from '../../bulk/outcomes/tally.js';
+import type { OpenRun } from '../run/open-run.js';
+import type { RememberedEvents } from './open-event-memory.js';
 import type { Wording } from '../job-context.js';
+import type { WriteContext } from './write-request.js';
 
 /** An input that another run sent, or whose beginning it sent. */
 interface FoundInput {
@@ -161,3 +166,54 @@ const optionNames: Readonly<Record<string, string>> = {
   expected: 'mapping',
   cleaning: 'mapping',
 };
+
+/**
+ * Whether another run sent the records that this one came to first which are not idempotent. It cannot be resumed: it
+ * would be refused again, and to send the others again does no harm.
+ */
+export const wasSentByOther = (
+  stopped: EngagectlError | undefined,
+  { log }: Pick<Tally, 'log'>,
+): boolean => stopped?.id === 'E-ALREADY-SENT' && log.nonIdempotent.size === 0;
+
+/** Errors whose advice is to rerun the command. */
+const advisesRerun = new Set<ErrorId>(['E-UNAVAILABLE', 'E-REJECTED', 'E-FILE-WRITE']);
+
+/**
+ * Advises how to send the rest instead of rerunning the command, if it sent records that are not safe to resend, and
+ * cannot be resumed. Returns undefined if it can be rerun; `done`: the whole input was processed.
+ */
+export function withoutRerun(
+  { stop, done }: { readonly stop: EngagectlError | undefined; readonly done: boolean },
+  { kind: { name }, inputs, context: { words } }: WriteContext,
+  { run, tally, events }: StoppedWrite,
+): EngagectlError | undefined {
+  const { counts, rejects, samples, log } = tally;
+  const { accepted, unknown, rejected, read, notSent, otherShards = 0 } = counts;
+  const isSafe = [...log.nonIdempotent].every((of) => of === 'event' && events);
+  if (!stop || run.kept || isSafe || accepted + unknown === 0) return undefined;
+  const { id, message, details } = stop;
+  const isPiped = inputs.totalBytes === undefined;
+  const isListed = rejects.missing === 0 && (samples.kinds.get('notSent')?.count ?? 0) === notSent;
+  const first = countOf(read + otherShards, 'record');
+  const how =
+    unknown > 0
+      ? `${words.lookUp(rejects.path)}; ${words.resend(rejects.path)}`
+      : words[rejected > 0 ? 'correct' : 'sendRest'](name, rejects.path);
+  const advice = [
+    !advisesRerun.has(id) && details.fix,
+    `do not rerun: ${countOf(accepted + unknown, 'record')} would be sent twice`,
+    isListed ? rejects.exists && how : 'remove them from the input before you send it again',
+    isListed && isPiped && !done && `if the input has more, send it without its first ${first}`,
+    isPiped && !(isListed && done) && `${words.option('runName', '<name>')} makes a pipe resumable`,
+  ];
+  const fix = advice.filter(Boolean).join('; ');
+  return new EngagectlError(id, message, { ...details, fix, resumes: false });
+}
+
+interface StoppedWrite {
+  readonly run: Pick<OpenRun<WriteEntry>, 'kept'>;
+  readonly tally: Tally;
+  /** Set if events that were sent are remembered. */
+  readonly events: RememberedEvents | undefined;
+}

@@ -30,10 +30,11 @@ import {
 } from './required-columns.js';
 import { watched } from '../../bulk/observed-client.js';
 import { OrdinalSet } from '../../bulk/outcomes/ordinal-set.js';
+import { wasSentByOther, withoutRerun } from './already-sent-errors.js';
 import { endpointPaths, writeEndpoints } from '../../contract/endpoints.js';
 import { limitRecords, type Position, type RowBlock } from '../../input/row-block.js';
 import type { InputDialect } from '../../input/open-input.js';
-import { writeDefaults, type Rehearsal } from '../job-options.js';
+import { writeDefaults } from '../job-options.js';
 import { isLeased, retryStatusOf, runEnd, type JobContext, type Wording } from '../job-context.js';
 import type { ChangeTracker, TouchedKeys } from '../../bulk/change-tracking/change-tracker.js';
 import type { ChangeFilter, RequestTotals, WriteJob } from '../../bulk/write/write-job.js';
@@ -68,9 +69,9 @@ export async function sendInput(
   writing: WriteContext,
   parts: Parts,
 ): Promise<JobEnding<WriteResult>> {
-  const { kind, request, context, hooks, rehearsal, inputs, connection } = writing;
+  const { request, context, hooks, rehearsal, inputs, connection } = writing;
   const { run, earlier, tally, memory } = parts;
-  const { runtime, words } = context;
+  const { runtime } = context;
   const started = runtime.monotonic();
   const { client, history } = watched(rehearsal === 'check' ? undefined : connection?.client, {
     recordsHistory: hooks.history === true,
@@ -86,17 +87,16 @@ export async function sendInput(
   const sending = writeRecords(job);
   hooks.started?.(() => progressOf(writing, tally, job), inputs.first);
   const { done, stopped: stop, ...traffic } = await sending;
-  const stopped = stop ?? incompleteError(writing, parts);
+  const advised = withoutRerun({ stop, done }, writing, parts);
+  const stopped = advised ?? stop ?? incompleteError(writing, parts);
   const unseen = done && !isResumed ? unseenColumns(inputs, parts.mapper, namedColumns) : [];
   const hints = [...remarks.found(), ...unseen.map(unseenHint)];
   warnOfInput(writing, unseen, parts.mapper.losses?.());
   const short = done ? shortOf(writing, tally, traffic) : undefined;
   const isRefused = rehearsal === 'check' && unseen.length > 0;
-  const error = writeError(tally, {
+  const error = writeError(tally, writing, {
     stopped: stopped ?? short ?? (isRefused ? unseenColumnsError(unseen, inputs.first) : undefined),
-    job: kind.name,
-    rehearsal,
-    words,
+    isAdvised: advised !== undefined,
     hints: request.failOnWarnings === true ? hints : [],
   });
   if (stopped?.id === 'E-REJECTED') await run.kept?.journal.append({ kind: 'refused' });
@@ -253,13 +253,6 @@ function warnOfInput(
   messages.warn(`no record has the column ${names}`);
 }
 
-/**
- * Whether another run sent the records that this one came to first which are not idempotent. It cannot be resumed: it
- * would be refused again, and to send the others again does no harm.
- */
-const wasSentByOther = (stopped: EngagectlError | undefined, { log }: Tally): boolean =>
-  stopped?.id === 'E-ALREADY-SENT' && log.nonIdempotent.size === 0;
-
 const unseenHint = (column: string): Hint => ({
   id: 'unseen-column',
   column,
@@ -312,9 +305,8 @@ export async function openTally(
     sourceRecord: (rows, row) => sourceRecord(rows, row, mapper),
     tableColumns: (rows, row) => tableColumns(rows, row, mapper),
     keys: kind.keys,
-    // The producer of a named pipe can be run again.
-    listNotSent:
-      inputs.totalBytes === undefined && request.runName === undefined && rehearsal !== 'check',
+    // With a journal, the producer of the pipe can be run again.
+    listNotSent: inputs.totalBytes === undefined && kept === undefined && rehearsal !== 'check',
     listAlreadySent: events?.listsSent === true,
     listHeldBack: kept === undefined && rehearsal === undefined,
   });
@@ -451,9 +443,8 @@ const noRetries = { maxAttempts: 1, retryForMs: 0, retryBaseMs: 0 };
 
 interface EndedWrite {
   readonly stopped: EngagectlError | undefined;
-  readonly job: string;
-  readonly rehearsal: Rehearsal | undefined;
-  readonly words: Wording;
+  /** Whether it advises how to send the rest. */
+  readonly isAdvised: boolean;
   /** Likely mistakes that are errors. */
   readonly hints: readonly Hint[];
 }
@@ -461,7 +452,8 @@ interface EndedWrite {
 /** Returns the most serious error of a finished write; undefined if there was none. */
 function writeError(
   tally: Tally,
-  { stopped, job, rehearsal, words, hints }: EndedWrite,
+  { kind, rehearsal, context: { words } }: WriteContext,
+  { stopped, isAdvised, hints }: EndedWrite,
 ): EngagectlError | undefined {
   const { rejects } = tally;
   const { read, rejected, unknown, alreadySent } = tally.counts;
@@ -479,7 +471,7 @@ function writeError(
       why: stopped?.message ?? 'no response confirmed whether the service processed them',
       resumes: rejects.missing > 0 && stopped?.details.resumes,
       fix:
-        rejects.missing > 0
+        isAdvised || rejects.missing > 0
           ? stopped?.details.fix
           : `${words.lookUp(rejects.path)}; ${words.resend(rejects.path)}`,
       cause: stopped,
@@ -497,7 +489,7 @@ function writeError(
       why: describeRejects(tally.samples),
       fix: rehearsal
         ? `correct them in the input; ${rejects.path} lists each with its error`
-        : words.correct(job, rejects.path),
+        : words.correct(kind.name, rejects.path),
     });
   }
   return hintError(hints, words);

@@ -1,8 +1,10 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { expect, it } from 'vitest';
+import { PassThrough } from 'node:stream';
+import { describe, expect, it } from 'vitest';
 import { EngagectlError } from '../../../src/errors.js';
-import { serve } from '../../support/serve.js';
+import type { TestService } from '../../../src/testing.js';
+import { serve, written } from '../../support/serve.js';
 import { makeWorld } from '../../support/test-environment.js';
 import { until } from '../../support/until.js';
 
@@ -163,3 +165,141 @@ it.each([
     else expect(stderr).toContain(note);
   },
 );
+
+describe('a stopped run that nothing remembers advises not to rerun it', () => {
+  const profile = (n: number, value: unknown): string =>
+    `${JSON.stringify({ identity: `u${n}`, type: 'profile', profileData: { N: value } })}\n`;
+  const names = Array.from({ length: 10 }, (_, n) => `u${n}`);
+  const counters = names.map((_, n) => profile(n, { $incr: 1 })).join('');
+  const slowly = ['--chunk-size', '1', '--concurrency', '1'];
+  const demerge = ['demerge', '-', '--yes', '--input-format', 'list', ...slowly];
+  const upload = ['upload', '-', '--input-format', 'ndjson', ...slowly];
+  const givesUp = ['--retry-for', '1ms'];
+  const identities = (service: TestService): string[] =>
+    written<string | { identity: string }>(service)
+      .flat()
+      .map((one) => (typeof one === 'string' ? one : one.identity));
+  const fixOf = (stderr: string): string => /^ *fix: (.*)$/m.exec(stderr)?.[1] ?? '';
+  const printed = (fix: string): string[] =>
+    (/: engagectl ((?!verify)[^;]*)/.exec(fix)?.[1] ?? '').split(' ');
+  const rest = 'if the input has more, send it without its first 10 records';
+  const pipe = '--run-name <name> makes a pipe resumable';
+
+  it.each([
+    ['upload', upload, counters],
+    ['demerge', demerge, `${names.join('\n')}\n`],
+  ])('if the service throttles, but to send the rest: %s', async (_name, argv, stdin) => {
+    const { service, world } = await serve();
+    await service.fault({ after: 3, answer: { status: 429 } });
+    const { code, stderr } = await world.run([...argv, ...givesUp], { stdin });
+    const fix = fixOf(stderr);
+    const [why, others, ...more] = fix.split('; ');
+    expect([code, why]).toEqual([5, 'do not rerun: 3 records would be sent twice']);
+    expect(others).toMatch(/^to send the others that were read: engagectl /);
+    expect(more).toEqual([rest, pipe]);
+    await service.reset();
+    expect((await world.run(printed(fix))).code).toBe(0);
+    expect(identities(service)).toEqual(names.slice(3));
+  });
+
+  it('on Ctrl-C, but to send the rest', async () => {
+    const stop = new AbortController();
+    const { service, world } = await serve({}, { sleep: 'real' });
+    await service.fault({ after: 3, answer: { status: 429 } });
+    const stdin = new PassThrough();
+    stdin.write(counters);
+    const ended = world.run(upload, { stdin, signal: stop.signal });
+    await until(() => service.requests().length > 3);
+    stop.abort(new EngagectlError('E-INTERRUPTED', 'stopped by SIGINT'));
+    const { code, stderr } = await ended;
+    const fix = fixOf(stderr);
+    expect([code, fix]).toEqual([130, expect.stringMatching(/^do not rerun: 3 records /)]);
+    expect(fix).toContain(`; ${rest}; ${pipe}`);
+    await service.reset();
+    expect((await world.run(printed(fix))).code).toBe(0);
+    expect(identities(service)).toEqual(names.slice(3));
+  });
+
+  it('if outcomes are unknown, but to look them up and to send the rest', async () => {
+    const { service, world } = await serve();
+    await service.fault({ after: 3, times: 1, action: 'reset-after' });
+    await service.fault({ after: 3, answer: { status: 429 } });
+    const { code, stderr } = await world.run([...upload, ...givesUp], { stdin: counters });
+    const fix = fixOf(stderr);
+    expect([code, fix]).toEqual([6, expect.stringContaining('; find out which ones arrived: ')]);
+    expect(fix).toContain(`--retry-unknown; ${rest}; ${pipe}`);
+    await service.reset();
+    expect((await world.run(printed(fix))).code).toBe(0);
+    expect(identities(service)).toEqual(names.slice(3));
+  });
+
+  it.each([
+    ['--strict', 3],
+    ['--max-rejects=10%', 3], // evaluated at the end
+  ])('if too many are rejected, but to send the corrected rejects: %s', async (limit, code) => {
+    const { service, world } = await serve();
+    const bad = '{"identity":"u1","type":"profile","profileData":{"Phone":"555"}}\n';
+    const stdin = profile(0, { $incr: 1 }) + bad + profile(2, { $incr: 1 });
+    const stopped = await world.run([...upload, limit], { stdin });
+    const fix = fixOf(stopped.stderr);
+    const advice = /^do not rerun: \d records? would be sent twice; correct /;
+    expect([stopped.code, fix]).toEqual([code, expect.stringMatching(advice)]);
+    const rejects = world.path('engagectl-upload.rejects.ndjson');
+    writeFileSync(
+      rejects,
+      readFileSync(rejects, 'utf8').replace('"Phone":"555"', '"Phone":"+4790000001"'),
+    );
+    const again = await world.run(printed(fix));
+    expect(again.code, again.stderr).toBe(0);
+    expect(identities(service).toSorted()).toEqual(['u0', 'u1', 'u1', 'u2']);
+    expect(fix.includes('if the input has more')).toBe(limit === '--strict');
+  });
+
+  it.each([
+    ['upload', upload, counters],
+    ['demerge', demerge, names.join('\n')],
+  ])('if no file has the rest, but to remove what was sent: %s', async (_name, argv, text) => {
+    const { service, world } = await serve();
+    mkdirSync(world.path('r'));
+    await service.fault({ after: 3, times: 1, action: 'reset-after' });
+    const lines = text.split('\n');
+    const stdin = new PassThrough();
+    const ended = world.run([...argv, '--rejects', 'r/r.ndjson'], { stdin });
+    stdin.write(`${lines.slice(0, 3).join('\n')}\n`);
+    await until(() => service.requests().length > 2);
+    rmSync(world.path('r'), { recursive: true });
+    stdin.end(lines.slice(3).join('\n'));
+    const { code, stderr } = await ended;
+    const sent = identities(service).length;
+    expect([code, fixOf(stderr)]).toEqual([
+      6,
+      `do not rerun: ${sent} records would be sent twice; remove them from the input before you send it again; ${pipe}`,
+    ]);
+  });
+
+  it.each([
+    ['a named pipe', [...upload, '--run-name', 'crm'], `; ${rest}`],
+    ['a file', upload.with(1, 'c.ndjson'), '; remove them from the input before you send it again'],
+  ])('without a journal: %s', async (_name, argv, advice) => {
+    const { service, world } = await serve();
+    writeFileSync(world.path('c.ndjson'), counters);
+    await service.fault({ after: 3, answer: { status: 429 } });
+    const unjournaled = [...argv, '--no-journal', ...givesUp];
+    const fix = fixOf((await world.run(unjournaled, { stdin: counters })).stderr);
+    expect(fix).toMatch(/^do not rerun: 3 records /);
+    expect(fix).toContain(advice);
+  });
+
+  it.each([
+    ['profiles', names.map((_, n) => profile(n, 1)).join('')],
+    [
+      'remembered events',
+      [1, 2].map((n) => `${JSON.stringify({ ...charged, evtData: { n } })}\n`).join(''),
+    ],
+  ])('unless they are %s', async (_name, stdin) => {
+    const { service, world } = await serve();
+    await service.fault({ after: 1, answer: { status: 429 } });
+    const { stderr } = await world.run([...upload, ...givesUp], { stdin });
+    expect(fixOf(stderr)).toMatch(/^rerun the same command later/);
+  });
+});
