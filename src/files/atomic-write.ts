@@ -165,10 +165,10 @@ export function renameToNew(from: string, to: string): void {
 
 /**
  * Renames a file to `….1` or the next number that is free, and replaces no file that another process gives that name at
- * the same time. Does nothing if it does not exist.
+ * the same time. Does nothing unless `isWanted`: by default, if it does not exist.
  */
-export function setAside(file: string): void {
-  for (let n = 1; isThere(file); n += 1) {
+export function setAside(file: string, isWanted = (): boolean => isThere(file)): void {
+  for (let n = 1; isWanted(); n += 1) {
     const aside = `${file}.${n}`;
     try {
       createFile(aside, '');
@@ -177,11 +177,14 @@ export function setAside(file: string): void {
       throw error;
     }
     try {
-      return renameSync(file, aside);
+      if (isWanted()) return renameSync(file, aside); // syncing the new name takes a while
     } catch (error) {
-      unlinkSync(aside);
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error; // unless another process was faster
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') {
+        unlinkSync(aside);
+        throw error;
+      }
     }
+    unlinkSync(aside); // another process was faster
   }
 }
 

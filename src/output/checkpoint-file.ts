@@ -130,6 +130,12 @@ export class CheckpointFile {
     return identityOf(await this.#file.stat({ bigint: true }));
   }
 
+  /** Sets the time of the last status change (ctime), if the file system has modes. */
+  async touch(): Promise<void> {
+    const { mode } = await this.#file.stat();
+    await this.#file.chmod(mode).catch(() => undefined);
+  }
+
   /** Whether the path still names this file. */
   async isInPlace(): Promise<boolean> {
     const found = await lstat(this.path).catch(() => undefined);

@@ -1,5 +1,5 @@
-import { existsSync, lstatSync, readFileSync, rmSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { existsSync, lstatSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { basename, dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { isCutRejectText, rejectColumns } from '../contract/file-formats.js';
 import { EngagectlError, type OptionName } from '../errors.js';
@@ -51,19 +51,23 @@ const sortedMaximum = 16 * 1024 * 1024;
 /**
  * The rejects file, created with mode 0600 at the first reject. An older file is renamed to `….1`,
  * or to the next number that is free: it may hold the only list of the records of unknown outcome.
+ * A file that changed since this object was made is of another run, whose summary names it: it stays,
+ * and the new file gets the number. No other run renames a file with a number.
  * After a disk error nothing more is written: rejects missing in the file must not be committed.
  */
 export class RejectsFile {
-  /** Path for messages. */
-  readonly path: string;
-  /** Absolute path; empty if no file is written. */
-  readonly file: string;
+  readonly #path: string;
+  /** Absolute path without the number; empty if no file is written. */
+  readonly #unnumbered: string;
+  /** State of the file that had the name at the start. */
+  readonly #older: string | undefined;
+  /** End of the name, such as `.1`; empty if the file has no number. */
+  #number = '';
   readonly #how: RejectsOptions;
   #marked: CheckpointFile | undefined;
   #identity = '';
   #lines: string[] = [];
   #waiting = 0;
-  #hasWay = false;
   #synced = true;
   #failure: EngagectlError | undefined;
   /** Lines in the order of the file; undefined for a file too long to be sorted, or of an earlier attempt. */
@@ -71,15 +75,26 @@ export class RejectsFile {
 
   /** Without `file`, nothing is written. */
   constructor(path: string, file: string | undefined, how: RejectsOptions) {
-    this.path = path;
-    this.file = file ?? '';
+    this.#path = path;
+    this.#unnumbered = file ?? '';
+    this.#older = file && stateOf(file);
     this.#how = how;
+  }
+
+  /** Path for messages. Final after `restore`, because another run may give the file a number. */
+  get path(): string {
+    return this.#path + this.#number;
+  }
+
+  /** Absolute path; empty if no file is written. */
+  get file(): string {
+    return this.#unnumbered + this.#number;
   }
 
   /**
    * Reopens the file of an earlier attempt, truncated to the length in the journal: the rest is of a crash, and is
-   * written again. A file of another run may begin with the same lines. It is renamed to `….1`, and the run continues
-   * in a copy of those lines. Throws E-REJECTS-CHANGED if its content changed, E-RUN-CHANGED if it has another name.
+   * written again. If only another file is there, which begins with the same lines, it is renamed to `….1`, and the run
+   * continues in a copy of those lines. Throws E-REJECTS-CHANGED if its content changed, E-RUN-CHANGED if it has another name.
    * `isMoved`: the file came with the folder of the run, where no other run writes.
    */
   async resume({
@@ -94,15 +109,16 @@ export class RejectsFile {
     if (file === undefined) return;
     // Rejects that a killed process or another run left in the meantime.
     if (mark.bytes === 0) return this.#guard(async () => setAside(file));
-    if (file !== this.file) throw otherFile(file, this.#how.option);
+    const journaled = endOf(file, this.#unnumbered);
+    if (journaled === undefined) throw otherFile(file, this.#how.option);
     try {
-      if (!isMoved && !isOwn(file, mark)) await this.#continueInCopy(file, mark);
-      await this.#use(await CheckpointFile.resume(file, mark, this.#how.option));
+      this.#number = numberOf(this.#unnumbered, mark.identity) ?? journaled;
+      if (!isMoved && !isOwn(this.file, mark)) await this.#continueInCopy(this.file, mark);
+      await this.#use(await CheckpointFile.resume(this.file, mark, this.#how.option));
     } catch (error) {
       const isChanged = error instanceof EngagectlError && error.id === 'E-RUN-CHANGED';
       throw isChanged ? rejectsChanged(this.path, this.#how.option) : this.#failed(error);
     }
-    this.#hasWay = true;
     this.#written = undefined;
   }
 
@@ -165,51 +181,43 @@ export class RejectsFile {
   }
 
   /**
-   * Renames an older file. Returns true if the next `write` will create the file; the caller must
-   * journal that first.
+   * Creates the file for the first lines. Returns undefined if it exists or there are no lines: while somebody awaits
+   * a promise, other lines could be added.
    */
-  makeWay(): boolean {
+  create(): Promise<void> | undefined {
     if (this.#failure) throw this.#failure;
-    if (this.#hasWay || this.#lines.length === 0) return false;
-    try {
-      if (existsSync(this.file)) {
-        setAside(this.file);
-        fsyncFolder(dirname(this.file)); // the journal relies on the rename
-      }
-    } catch (error) {
-      throw this.#failed(error);
-    }
-    this.#hasWay = true;
-    return true;
+    if (this.#marked || this.#lines.length === 0) return undefined;
+    return this.#guard(async () => this.#use(await this.#createFile()));
   }
 
   /** Writes the lines queued at the time of the call. Not concurrently. Throws E-FILE-WRITE. */
   async write(): Promise<void> {
-    this.makeWay();
+    const created = this.create();
+    if (created) await created;
     const lines = this.#lines.length;
     if (lines === 0) return;
     const { columns } = this.#how;
-    const header = columns && !this.#marked ? rejectHeader(columns) : '';
+    const header = columns && this.mark.bytes === 0 ? rejectHeader(columns) : '';
     const text = this.#lines.join('');
     const bytes = Buffer.from(header + text);
     this.#synced = false;
-    await this.#guard(async () => {
-      if (!this.#marked) await this.#use(await this.#create());
-      await this.#marked!.write(bytes);
-    });
+    await this.#guard(async () => this.#marked!.write(bytes));
     this.#lines.splice(0, lines);
     this.#waiting -= text.length;
   }
 
-  /** Creates the file. Sets aside what has its name: another process or program may have put it there at any time. */
-  async #create(): Promise<CheckpointFile> {
-    try {
-      return await CheckpointFile.create(this.file, this.#how.option);
-    } catch (error) {
-      const { code } = (error as EngagectlError).cause as NodeJS.ErrnoException;
-      if (code !== 'EEXIST') throw error;
-      setAside(this.file);
-      return this.#create();
+  /** Creates the file, with a number if another run has the name. */
+  async #createFile(): Promise<CheckpointFile> {
+    const older = this.#older;
+    setAside(this.#unnumbered, () => older !== undefined && stateOf(this.#unnumbered) === older);
+    for (let n = 0; ; n += 1) {
+      this.#number = n === 0 ? '' : `.${n}`;
+      try {
+        return await CheckpointFile.create(this.file, this.#how.option);
+      } catch (error) {
+        const { code } = (error as EngagectlError).cause as NodeJS.ErrnoException;
+        if (code !== 'EEXIST') throw error;
+      }
     }
   }
 
@@ -222,15 +230,20 @@ export class RejectsFile {
   }
 
   /**
-   * Writes the file again if another program removed, renamed or replaced it during the run: its lines went to the old
-   * one. A file that is there now is renamed like one of an earlier run. Throws E-FILE-WRITE.
+   * Finds the file if another run renamed it, and writes it again if another program removed, renamed or replaced it:
+   * its lines went to the old one. Throws E-FILE-WRITE.
    */
   async restore(): Promise<void> {
     const marked = this.#marked;
-    if (!marked || (await marked.isInPlace())) return;
+    if (!marked) return;
+    await marked.touch(); // a run that started before leaves it in place
+    if (await marked.isInPlace()) return;
     await this.#guard(async () => {
-      await this.#use(await marked.copyTo(await this.#create()));
-      await marked.close();
+      const number = numberOf(this.#unnumbered, this.#identity);
+      if (number === undefined) {
+        await this.#use(await marked.copyTo(await this.#createFile()));
+        await marked.close();
+      } else this.#number = number;
     });
   }
 
@@ -291,6 +304,34 @@ export class RejectsFile {
       },
     );
     return this.#failure;
+  }
+}
+
+/** Returns the number at the end of a file name, such as `.1`, or nothing; undefined for another name. */
+function endOf(name: string, unnumbered: string): string | undefined {
+  const end = name.slice(unnumbered.length);
+  return name.startsWith(unnumbered) && /^(?:\.\d+)?$/.test(end) ? end : undefined;
+}
+
+/** Returns the number that the file with this identity has now; undefined if it is not there. */
+function numberOf(unnumbered: string, identity: string | undefined): string | undefined {
+  const folder = dirname(unnumbered);
+  const names = existsSync(folder) ? readdirSync(folder) : [];
+  return names
+    .flatMap((name) => endOf(name, basename(unnumbered)) ?? [])
+    .find((end) => {
+      const found = lstatSync(unnumbered + end, { bigint: true, throwIfNoEntry: false });
+      return found && identityOf(found) === identity;
+    });
+}
+
+/** Returns which file is there, and its last change; undefined if there is none. */
+function stateOf(file: string): string | undefined {
+  try {
+    const found = lstatSync(file, { bigint: true, throwIfNoEntry: false });
+    return found && `${identityOf(found)} ${found.ctimeNs}`;
+  } catch {
+    return undefined; // the default name is too long
   }
 }
 

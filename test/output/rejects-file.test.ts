@@ -21,6 +21,7 @@ import { identityOf } from '../../src/output/checkpoint-file.js';
 import { RejectsFile } from '../../src/output/rejects-file.js';
 import { serve } from '../support/serve.js';
 import { formatJournal, linesStart } from '../../src/bulk/journal/journal-format.js';
+import { deferred } from '../support/builders/record-blocks.js';
 import { makeWorld } from '../support/test-environment.js';
 
 // Contract §2, Rejects file: that of a run, an older one, and a disk that does not take it.
@@ -71,11 +72,12 @@ describe('a rejects file that another program takes away during the run', () => 
       },
     });
     writeFileSync(world.path('users.csv'), users);
-    const { code } = await world.run(['upload', 'users.csv', ...upload]);
+    const { code, stdout } = await world.run(['upload', 'users.csv', ...upload]);
     expect(code).toBe(3);
-    expect(linesOf(readFileSync(world.path(rejectsName), 'utf8'))).toEqual([5, 14]);
-    const aside = world.path(`${rejectsName}.1`);
-    if (existsSync(aside)) expect(readFileSync(aside, 'utf8')).toBe('edited\n');
+    const { rejectsFile } = JSON.parse(stdout) as { readonly rejectsFile: string };
+    expect(linesOf(readFileSync(world.path(rejectsFile), 'utf8'))).toEqual([5, 14]);
+    if (rejectsFile !== rejectsName)
+      expect(readFileSync(world.path(rejectsName), 'utf8')).toBe('edited\n');
   });
 
   it('is an error if it cannot be written again, because its folder is gone', async () => {
@@ -320,9 +322,9 @@ describe('a rejects file that a later run put in the place of that of a stopped 
     expect(linesOf(others)).toEqual([1, 2, 3, 4, 10, 11, 12, 13, 14]);
 
     expect((await run('--resume')).code).toBe(3);
-    expect(read('e.ndjson.rejects.ndjson')).toBe(own);
-    expect(read('e.ndjson.rejects.ndjson.2')).toBe(others);
+    expect(read('e.ndjson.rejects.ndjson')).toBe(others);
     expect(read('e.ndjson.rejects.ndjson.1')).toBe(own);
+    expect(existsSync(world.path('e.ndjson.rejects.ndjson.2'))).toBe(false);
   });
 
   it('is kept although it is no longer, because its run continues it as well', async () => {
@@ -333,14 +335,14 @@ describe('a rejects file that a later run put in the place of that of a stopped 
     expect((await world.run(['upload', 'e.ndjson', ...upload], { env })).code).toBe(4);
     expect(read('e.ndjson.rejects.ndjson')).toBe(own);
     writeFileSync(world.path('e.ndjson'), [...events, 'no JSON\n'].join(''));
-    expect((await run('--resume')).code).toBe(3);
-    const mine = read('e.ndjson.rejects.ndjson');
+    const { code, summary } = await run('--resume');
+    expect([code, summary['rejectsFile']]).toEqual([3, 'e.ndjson.rejects.ndjson.1']);
+    const mine = read('e.ndjson.rejects.ndjson.1');
     expect(linesOf(mine)).toEqual([1, 2, 3, 4, 41]);
     const resumed = await world.run(['upload', 'e.ndjson', ...upload, '--resume'], { env });
     expect(resumed.code).toBe(3);
     expect(linesOf(read('e.ndjson.rejects.ndjson'))).toEqual([1, 2, 3, 4, 41]);
-    const kept = readdirSync(world.cwd).filter((name) => /rejects\.ndjson\.\d$/.test(name));
-    expect(kept.map(read)).toContain(mine);
+    expect(read('e.ndjson.rejects.ndjson.1')).toBe(mine);
   });
 
   it('leaves the file of a killed run where it is, without the lines that are written again', async () => {
@@ -363,6 +365,109 @@ describe('a rejects file that a later run put in the place of that of a stopped 
       own,
       own,
     ]);
+  });
+});
+
+describe('the rejects file of a run beside another one with the same name', () => {
+  const events = [1, 2, 3, 4]
+    .map((n) => `{"type":"event","identity":"u${n}","evtName":"E","ts":${1_760_000_000 + n}}\n`)
+    .join('');
+
+  /** Runs in one folder, each for an account of its own whose response to one line is lost. */
+  const folder = () => {
+    const world = makeWorld();
+    writeFileSync(world.path('e.ndjson'), events);
+    const read = (name: unknown) => readFileSync(world.path(String(name)), 'utf8');
+
+    /** Starts a run; it waits with request `pause` until `end` is called. */
+    const start = async ({
+      lost,
+      pause,
+      words = [],
+    }: {
+      lost: number;
+      pause: number;
+      words?: readonly string[];
+    }) => {
+      // prettier-ignore
+      const [paused, released] = [deferred(), deferred()];
+      let requests = 0;
+      const { service } = await serve({
+        onRequest: async () => {
+          requests += 1;
+          if (requests !== pause) return;
+          paused.resolve();
+          await released.promise;
+        },
+      });
+      await service.fault({ after: lost - 1, times: 1, answer: { status: 500 } });
+      const run = async (more: readonly string[] = []) => {
+        const flags = ['--chunk-size', '1', '--concurrency', '1', '--json'];
+        const argv = ['upload', 'e.ndjson', ...flags, ...words, ...more];
+        const { code, stdout, stderr } = await world.run(argv, { env: service.env });
+        const { rejectsFile } = JSON.parse(stdout) as { readonly rejectsFile: string };
+        return { code, rejectsFile, stderr };
+      };
+      const ending = run();
+      await paused.promise;
+      /** Ends the run; checks that it names the file that has its line. */
+      const end = async () => {
+        released.resolve();
+        const ended = await ending;
+        expect(linesOf(read(ended.rejectsFile))).toEqual([lost]);
+        expect(ended.stderr).toContain(`${ended.rejectsFile} `);
+        return ended;
+      };
+      return { end, run, service };
+    };
+    return { world, read, start };
+  };
+
+  it.each([[[]], [['--no-journal']], [['--rejects', 'r.ndjson']]])(
+    'has a number if the other one came first: %j',
+    async (words) => {
+      const { start, read } = folder();
+      const second = await start({ lost: 2, pause: 1, words });
+      const first = await start({ lost: 1, pause: 3, words });
+      const { rejectsFile } = await first.end();
+      expect(await second.end()).toMatchObject({ code: 6, rejectsFile: `${rejectsFile}.1` });
+      expect(linesOf(read(rejectsFile))).toEqual([1]);
+    },
+  );
+
+  it('has a number if the other one has ended since it started, with nothing more to list', async () => {
+    const { start, read } = folder();
+    const first = await start({ lost: 1, pause: 3 });
+    const second = await start({ lost: 2, pause: 1 });
+    const { rejectsFile } = await first.end();
+    await second.end();
+    expect(linesOf(read(rejectsFile))).toEqual([1]);
+  });
+
+  it('is named by its number if the other one renamed it, also when it is resumed', async () => {
+    const { start, read, world } = folder();
+    const first = await start({ lost: 1, pause: 3 });
+    await first.service.fault({ after: 0, times: 1, answer: { status: 401 } });
+    const second = await start({ lost: 2, pause: 3 });
+    const stopped = await first.end();
+    expect(stopped.code).toBe(6);
+    const { rejectsFile } = await second.end();
+    expect(rejectsFile).toBe('e.ndjson.rejects.ndjson');
+    const resumed = await first.run(['--resume']);
+    expect(resumed).toMatchObject({ code: 6, rejectsFile: stopped.rejectsFile });
+    expect([linesOf(read(stopped.rejectsFile)), linesOf(read(rejectsFile))]).toEqual([[1], [2]]);
+    expect(readdirSync(world.cwd)).toHaveLength(3);
+  });
+
+  it('is one of four, each with its own line, beside an older one', async () => {
+    const { start, read, world } = folder();
+    writeFileSync(world.path('e.ndjson.rejects.ndjson'), 'older\n');
+    const runs = await Promise.all([1, 2, 3, 4].map((lost) => start({ lost, pause: 1 })));
+    const ended = await Promise.all(runs.map(({ end }) => end()));
+    expect(new Set(ended.map(({ rejectsFile }) => rejectsFile)).size).toBe(4);
+    const files = readdirSync(world.cwd).filter((name) => name.includes('.rejects.'));
+    expect(files.map(read)).toContain('older\n');
+    expect(files).toHaveLength(5);
   });
 });
 
@@ -441,16 +546,16 @@ it('keeps each older file if processes set aside files of one name at the same t
   expect(kept).toHaveLength(made);
 });
 
-it('sets a file aside that another process creates just before its own', async () => {
+it('leaves a file in place that another process creates just before its own', async () => {
   const file = makeWorld().path(rejectsName);
   const rejects = new RejectsFile(rejectsName, file, { option: unnamedOption });
   rejects.add({ source: 'users.csv', line: 2, stage: 'parse', error: 'bad' }, 0);
-  expect(rejects.makeWay()).toBe(true);
   writeFileSync(file, 'of another process\n');
   await rejects.sync();
   await rejects.close();
-  expect(linesOf(readFileSync(file, 'utf8'))).toEqual([2]);
-  expect(readFileSync(`${file}.1`, 'utf8')).toBe('of another process\n');
+  expect(rejects.path).toBe(`${rejectsName}.1`);
+  expect(linesOf(readFileSync(`${file}.1`, 'utf8'))).toEqual([2]);
+  expect(readFileSync(file, 'utf8')).toBe('of another process\n');
 });
 
 it.runIf(existsSync('/sys'))(

@@ -74,7 +74,7 @@ export const writeEntries = {
   unsent(state: ResumeState, { records }: { readonly records: Ranges }): void {
     state.intended.delete(records);
   },
-  /** Absolute path of the rejects file that is about to be created. */
+  /** Absolute path of the rejects file that was created. */
   rejectsBegun(state: ResumeState, { file }: { readonly file: string }): void {
     state.rejectsFile = file;
   },

@@ -144,8 +144,10 @@ export class JournaledOutcomes implements OutcomeLog {
 
   async #commit(): Promise<void> {
     const { journal, rejects } = this.#options;
-    // Announced first, so that a resumed run recognizes the file that a crash leaves behind.
-    if (rejects.makeWay()) {
+    const created = rejects.create();
+    if (created) {
+      await created;
+      // Announced before it has lines, so that a resumed run recognizes the file that a crash leaves behind.
       await journal.append({ kind: 'rejectsBegun', file: rejects.file });
     }
     // Taken together with the lines of these outcomes, so that the mark covers no others.

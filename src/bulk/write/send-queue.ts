@@ -136,9 +136,9 @@ export class SendQueue {
   }
 
   #stopWith(what: string): void {
-    const { endpoint, tally, option } = this.#job;
+    const { endpoint, option } = this.#job;
     const few = option('limit', '10');
-    const fix = `read the reasons in ${tally.rejects.path}, then try a few records with ${few}`;
+    const fix = `read the reasons among the rejects, then try a few records with ${few}`;
     const why = 'the remaining records would probably fail in the same way';
     this.#stop.stopAt(new EngagectlError('E-ANSWER', `${endpoint}: ${what}`, { why, fix }));
   }
