@@ -379,6 +379,16 @@ const beside = [
 ];
 
 /**
+ * Returns a text with digits and marks of ASCII for full-width ones, and for Arabic digits: the library reads those digits,
+ * which the checks beside it would not see, and drops a full-width plus.
+ */
+const withAsciiDigits = (text: string): string =>
+  text.replaceAll(/[\uff08-\uff19\u0660-\u0669\u06f0-\u06f9]/g, (character) => {
+    const code = character.charCodeAt(0);
+    return code < 0xff00 ? String(code & 15) : String.fromCharCode(code - 0xfee0);
+  });
+
+/**
  * Returns the format of `phone(DE)`; `loadFormats` must have ended. A number that could start with an area code or with
  * the country code is not accepted. Throws EngagectlError E-USAGE for an unknown country.
  */
@@ -410,7 +420,7 @@ export function phoneFormat(country: string): PhoneFormat {
     });
   return {
     read(given) {
-      const text = given.replaceAll('\uff0b', '+'); // full-width, which the library drops
+      const text = withAsciiDigits(given);
       const number = parse(text, options);
       if (!number?.isValid() || number.ext !== undefined)
         return `is not a phone number of ${country}, nor one with + and a country code`;

@@ -624,6 +624,20 @@ describe('the same records a second time with other options', () => {
     },
   );
 
+  it('are refused if they are lines of a rejects file that --retry-unknown sent for the same users', async () => {
+    const { service, world, run } = await stage();
+    const record = { identity: 'u1', other: 'u1', V: '{"$incr":1}' };
+    const line = { source: 'i.csv', line: 2, stage: 'unknown', error: 'reset', record };
+    writeFileSync(world.path('r.ndjson'), `${JSON.stringify(line)}\n`);
+    for (const argv of [asJson, ['demerge', '--yes']]) {
+      const send = [argv[0]!, 'r.ndjson', ...argv.slice(1), '--retry-unknown'];
+      expect((await run(...send)).summary.accepted).toBe(1);
+      const { code, stderr } = await run(...send, '--identity', 'other');
+      expect([code, stderr]).toEqual([8, expect.stringContaining('with other options')]);
+    }
+    expect(written(service).flat()).toHaveLength(2);
+  });
+
   it('are refused if one of several runs with other options was of the same users', async () => {
     const { service, world, run } = await stage();
     writeFileSync(world.path('d.csv'), 'identity,Other,Same\na,b,a\n');

@@ -95,6 +95,16 @@ describe('a type with a format', () => {
       'is not a phone number of DE, nor one with + and a country code',
     ],
     ['phone(DE)', '030 12345 / 030 99999', 'can be two numbers: write one of them'],
+    [
+      'phone(DE)',
+      '٤٩١٥١١٢٣٤٥٦٧٨',
+      'can be a number with or without the country code 49: write + before the code',
+    ],
+    [
+      'phone(DE)',
+      '０３０ １２３４５ ／ ０３０ ９９９９９',
+      'can be two numbers: write one of them',
+    ],
     ['phone(DE)', '030 12345  (030) 99999', 'can be two numbers: write one of them'],
     ['phone(DE)', '+49 30 1234 0049 30 999', 'can be two numbers: write one of them'],
     [
@@ -114,6 +124,8 @@ describe('a type with a format', () => {
     '1. 030 123456',
     '2) 030 123456',
     '(2) 030 123456',
+    '０３０ １２３４５６（２）',
+    '۰۳۰ ۱۲۳۴۵۶ (۲)',
   ])('makes no number of another user of %j', (value) => {
     expect(sent('phone(DE)', value)).toContain('a number with others beside it: write it alone');
   });

@@ -48,7 +48,7 @@ const formOf = ({ identity, ...options }: Fingerprinted): RecordForm => ({
     map: (rows) => {
       const header = rows.cells?.header;
       const column = header?.length === 1 ? header[0]! : identity;
-      return demergeMapper({ identity: column, retryUnknown: false }).map(rows);
+      return demergeMapper({ identity: column, retryUnknown: true }).map(rows);
     },
   }),
 });

@@ -274,8 +274,8 @@ async function formOf(
       constants,
       lowercase: new Set(lowercase?.filter(isThere)),
       ...(tsNow && { tsNow: 0 }),
-      retryUnknown: false,
-      again: false,
+      retryUnknown: true, // whatever it sent of a rejects file
+      again: true,
     };
   };
   const { quote, escape, comment, skipLines, records, trim, nullValues } = others;
