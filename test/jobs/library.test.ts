@@ -645,6 +645,18 @@ it.each([
   });
 });
 
+it.each([
+  [{ timeZone: 'Europe/Berlin' }, 'timeZone is not an option of connect; did you mean "timezone"?'],
+  [
+    { retry: { maxattempts: 2 } },
+    'maxattempts is not an option of retry; did you mean "maxAttempts"?',
+  ],
+  [{ fetchLimits: { timeout: 2 } }, 'timeout is not an option of fetchLimits'],
+])('connects with no unknown options: %j', (wrong, message) => {
+  const options = { baseUrl: service.url, ...credentials, ...(wrong as object) };
+  expect(() => connect(options)).toThrow(message);
+});
+
 it('refuses an address that is not set', () => {
   const baseUrl = undefined as unknown as string;
   expect(() => connect({ ...credentials, baseUrl })).toThrow('base URL "undefined"');

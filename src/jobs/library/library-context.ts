@@ -7,6 +7,7 @@ import { EngagectlError, interruptionError } from '../../errors.js';
 import { trustedFolder } from '../../files/ownership.js';
 import { timeZone } from '../../time-zone.js';
 import { openConnection } from '../connection.js';
+import { didYouMean } from '../../did-you-mean.js';
 import { definedOf } from '../job-options.js';
 import { libraryWording, type Connection, type JobContext } from '../job-context.js';
 import type { Readable } from 'node:stream';
@@ -24,7 +25,9 @@ export class LibraryContext {
   readonly #log: NonNullable<ConnectOptions['log']>;
   #connection: Promise<Connection> | undefined;
 
+  /** Throws E-USAGE for unknown options. */
   constructor(options: ConnectOptions, runtimeOf: RuntimeOf) {
+    refuseUnknownOptions(options);
     this.#options = options;
     this.#runtimeOf = runtimeOf;
     this.#log = harmless(options.log);
@@ -150,6 +153,37 @@ export async function toEngagectlError<T>(work: Promise<T>, { runtime }: JobCont
   } catch (error) {
     if (error instanceof EngagectlError || !runtime.signal.aborted) throw error;
     throw interruptionError(runtime.signal.reason);
+  }
+}
+
+/** Options of `connect`, and of the objects among them. */
+const optionNames = {
+  connect: [
+    'baseUrl',
+    'accountId',
+    'passcode',
+    'headerPrefix',
+    'timezone',
+    'rememberMs',
+    'retry',
+    'fetchLimits',
+    'stateFolder',
+    'log',
+  ],
+  retry: ['maxAttempts', 'retryForMs', 'retryBaseMs'],
+  fetchLimits: ['timeoutMs', 'maxInFlight'],
+} as const;
+
+/** Throws E-USAGE for a name that a caller without types misspells: the default would be used without a word. */
+function refuseUnknownOptions(options: ConnectOptions): void {
+  const { retry = {}, fetchLimits = {} } = options;
+  const given = { connect: options, retry, fetchLimits };
+  for (const of of ['connect', 'retry', 'fetchLimits'] as const) {
+    const known: readonly string[] = optionNames[of];
+    const wrong = Object.keys(given[of]).find((name) => !known.includes(name));
+    if (wrong === undefined) continue;
+    const meant = didYouMean(wrong, known);
+    throw new EngagectlError('E-USAGE', `${wrong} is not an option of ${of}${meant}`);
   }
 }
 
