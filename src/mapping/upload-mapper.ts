@@ -407,7 +407,9 @@ class FlatJsonRow implements FlatRow {
 
   writeString(index: number): void {
     const isChanged = this.cleaning !== undefined || this.#columns[index]!.isLowercased;
-    if (isChanged) writeString(this.text(index), this.#records);
+    const text = isChanged ? this.text(index) : undefined;
+    // UTF-8 has no half of a surrogate pair: such a text stays as it was escaped.
+    if (text && !text.broken) writeString(text, this.#records);
     else this.#copy(index);
   }
 

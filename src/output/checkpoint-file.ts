@@ -29,7 +29,19 @@ export class CheckpointFile {
 
   /** Creates the file. Throws E-FILE-WRITE, with the cause EEXIST if it exists. */
   static async create(path: string, option: OptionName): Promise<CheckpointFile> {
-    return CheckpointFile.#open(path, { flags: O_EXCL, option });
+    try {
+      const file = await open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
+      try {
+        fsyncFolder(dirname(path));
+      } catch (error) {
+        await file.close();
+        await unlink(path); // created above
+        throw error;
+      }
+      return new CheckpointFile(path, file, option);
+    } catch (error) {
+      throw fileWriteError({ file: path, done: 'created', option }, error);
+    }
   }
 
   /**
@@ -46,9 +58,9 @@ export class CheckpointFile {
       await makeRoom(path, option);
       return CheckpointFile.create(path, option);
     }
-    await verifyCheckpoint(path, mark, option);
-    const file = await CheckpointFile.#open(path, { flags: 0, option });
+    const file = new CheckpointFile(path, await openVerified(path, mark, { option }), option);
     try {
+      await file.#guarded('written', async () => fsyncFolder(dirname(path)));
       await file.truncate(mark);
     } catch (error) {
       await file.close();
@@ -63,33 +75,13 @@ export class CheckpointFile {
     to: string,
     { mark, option }: { readonly mark: FileCheckpoint; readonly option: OptionName },
   ): Promise<void> {
-    await verifyCheckpoint(from, mark, option);
-    const source = await CheckpointFile.#open(from, { flags: 0, option });
+    const source = new CheckpointFile(from, await openVerified(from, mark, { option }), option);
     try {
       source.#bytes = mark.bytes;
       const copy = await source.copyTo(await CheckpointFile.create(to, option));
       await copy.close();
     } finally {
       await source.close();
-    }
-  }
-
-  static async #open(
-    path: string,
-    { flags, option }: { readonly flags: number; readonly option: OptionName },
-  ): Promise<CheckpointFile> {
-    try {
-      const file = await open(path, O_RDWR | O_CREAT | O_NOFOLLOW | flags, 0o600);
-      try {
-        fsyncFolder(dirname(path));
-      } catch (error) {
-        await file.close();
-        if (flags === O_EXCL) await unlink(path); // created above
-        throw error;
-      }
-      return new CheckpointFile(path, file, option);
-    } catch (error) {
-      throw fileWriteError({ file: path, done: 'created', option }, error);
     }
   }
 
@@ -208,6 +200,18 @@ export async function verifyCheckpoint(
   mark: FileCheckpoint,
   option: OptionName,
 ): Promise<void> {
+  await (await openVerified(path, mark, { option, access: O_RDONLY })).close();
+}
+
+/**
+ * Opens a file that starts with the content of `mark`. It is the file that was verified: another user may give its name
+ * to another one. Throws E-RUN-CHANGED; E-FILE-WRITE if it cannot be written.
+ */
+async function openVerified(
+  path: string,
+  mark: FileCheckpoint,
+  { option, access = O_RDWR }: { readonly option: OptionName; readonly access?: number },
+): Promise<FileHandle> {
   const changed = (why: string, cause?: unknown) =>
     new EngagectlError('E-RUN-CHANGED', `${path} changed since the export wrote it`, {
       why,
@@ -216,8 +220,11 @@ export async function verifyCheckpoint(
       cause,
     });
   // O_NONBLOCK: opening a FIFO must not wait for a writer.
-  const flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK;
-  const file = await open(path, flags).catch((cause: unknown) => {
+  const flags = access | O_NOFOLLOW | O_NONBLOCK;
+  const file = await open(path, flags).catch((cause: NodeJS.ErrnoException) => {
+    const isDenied = ['EACCES', 'EPERM', 'EROFS'].includes(cause.code ?? '');
+    if (isDenied && access === O_RDWR)
+      throw fileWriteError({ file: path, done: 'written', option }, cause);
     throw changed('it cannot be opened', cause);
   });
   try {
@@ -226,8 +233,10 @@ export async function verifyCheckpoint(
     const { size } = stats;
     if (size < mark.bytes) throw changed(`it has ${size} bytes and had ${mark.bytes}`);
     if ((await crcOf(file, mark.bytes)) !== mark.crc) throw changed('its content was edited');
-  } finally {
+    return file;
+  } catch (error) {
     await file.close();
+    throw error;
   }
 }
 

@@ -24,6 +24,8 @@ export interface StreamTarget {
   readonly kind: 'stream';
   readonly name: string;
   readonly path: string;
+  /** Number of the device and of the file that was checked. */
+  readonly inode: string;
   readonly option: OptionName;
 }
 
@@ -58,7 +60,7 @@ export async function resolveTarget(
   if (found?.isFIFO()) refuseForeignPipe(path, found.uid, place, { uid });
   if (found?.isSocket()) throw socketError(name, option);
   const isFile = !found || found.isFile() || found.isSymbolicLink(); // a link is replaced
-  if (!isFile) return { kind: 'stream', name, path, option };
+  if (!isFile) return { kind: 'stream', name, path, inode: `${found.dev} ${found.ino}`, option };
   return { kind: 'file', name, path, partial: `${path}.partial`, option };
 }
 

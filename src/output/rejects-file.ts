@@ -1,4 +1,14 @@
-import { existsSync, lstatSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  existsSync,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+} from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { isCutRejectText, rejectColumns } from '../contract/file-formats.js';
@@ -256,7 +266,7 @@ export class RejectsFile {
     const sorted = written.toSorted((a, b) => a.ordinal - b.ordinal);
     if (sorted.every((line, at) => line === written[at])) return;
     try {
-      const text = readFileSync(this.file);
+      const text = readOwn(this.file, this.mark);
       const head = text.length - written.at(-1)!.end; // header of a CSV
       if (text.length !== this.mark.bytes || crc32(text) !== this.mark.crc) return;
       const lines = sorted.map(({ start, end }) => text.subarray(head + start, head + end));
@@ -332,6 +342,19 @@ function stateOf(file: string): string | undefined {
     return found && `${identityOf(found)} ${found.ctimeNs}`;
   } catch {
     return undefined; // the default name is too long
+  }
+}
+
+/** Reads the file of the run. Throws an Error for what another user or program has given its name, such as a pipe. */
+function readOwn(file: string, { identity, bytes }: RejectsMark): Buffer {
+  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+  const descriptor = openSync(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  try {
+    const found = fstatSync(descriptor, { bigint: true });
+    if (identityOf(found) !== identity || Number(found.size) !== bytes) throw new Error('changed');
+    return readFileSync(descriptor);
+  } finally {
+    closeSync(descriptor);
   }
 }
 

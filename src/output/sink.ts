@@ -127,13 +127,23 @@ const fifoPollMs = 50;
  * Opens a FIFO once it has a reader. A blocking open would occupy a thread until a reader comes, and
  * not even process.exit would end it.
  */
-async function openRead(path: string, { sleep, signal }: Waiting): Promise<FileHandle> {
+async function openRead(
+  { path, inode }: Pick<StreamTarget, 'path' | 'inode'>,
+  { sleep, signal }: Waiting,
+): Promise<FileHandle> {
+  const openChecked = async (flags: number) => {
+    const file = await open(path, flags); // without O_CREAT: never a new regular file
+    const { dev, ino } = await file.stat();
+    if (`${dev} ${ino}` === inode) return file;
+    await file.close();
+    throw new Error('another file has its name now');
+  };
   for (;;) {
     if (signal.aborted) throw interruptionError(signal.reason);
     try {
-      const reader = await open(path, constants.O_WRONLY | constants.O_NONBLOCK);
+      const reader = await openChecked(constants.O_WRONLY | constants.O_NONBLOCK);
       try {
-        return await open(path, constants.O_WRONLY); // without O_CREAT: never a new regular file
+        return await openChecked(constants.O_WRONLY);
       } finally {
         await reader.close();
       }
@@ -146,10 +156,10 @@ async function openRead(path: string, { sleep, signal }: Waiting): Promise<FileH
 
 /** Opens a FIFO or a device. */
 export async function openStream(
-  { name, path, option }: StreamTarget,
+  { name, path, inode, option }: StreamTarget,
   { isJson, ...context }: Waiting & { readonly isJson: boolean },
 ): Promise<Sink> {
-  const file = await openRead(path, context).catch((error: unknown) => {
+  const file = await openRead({ path, inode }, context).catch((error: unknown) => {
     if (error instanceof EngagectlError) throw error;
     throw fileWriteError({ file: name, done: 'opened', option }, error);
   });

@@ -34,3 +34,15 @@ it('sends them with --trim and --null-values, and keeps the records of the rejec
   const reject = JSON.parse(readFileSync(world.path('u.csv.rejects.ndjson'), 'utf8')) as object;
   expect(reject).toMatchObject({ line: 3, record: { identity: ' ', Email: ' b@x.com ' } });
 });
+
+it.each([[], ['--trim'], ['--null-values', 'NULL'], ['--lowercase', 'City']])(
+  'sends an escaped half of a surrogate pair as it is: %j',
+  async (...flags) => {
+    const { world, service } = await serve();
+    const text = String.raw`{"identity":"u1","City":"a\ud800b"}`;
+    writeFileSync(world.path('u.ndjson'), text);
+    const { code, stderr } = await world.run(['upload', 'u.ndjson', ...flags]);
+    expect(code, stderr).toBe(0);
+    expect(JSON.stringify(written(service))).toContain(String.raw`"City":"a\ud800b"`);
+  },
+);
