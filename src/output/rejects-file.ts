@@ -219,7 +219,12 @@ export class RejectsFile {
   /** Creates the file, with a number if another run has the name. */
   async #createFile(): Promise<CheckpointFile> {
     const older = this.#older;
-    setAside(this.#unnumbered, () => older !== undefined && stateOf(this.#unnumbered) === older);
+    try {
+      setAside(this.#unnumbered, () => older !== undefined && stateOf(this.#unnumbered) === older);
+    } catch (error) {
+      // Of another user, in a folder such as /tmp: it keeps its name.
+      if ((error as NodeJS.ErrnoException).code !== 'EPERM') throw error;
+    }
     for (let n = 0; ; n += 1) {
       this.#number = n === 0 ? '' : `.${n}`;
       try {

@@ -79,9 +79,16 @@ const shortestBare = 5;
 /** A regular expression of a longer value may be too large for the engine, which throws. */
 const longestPattern = 1024;
 
+/** Longer texts are cut, because each value is searched in them: a record may have thousands. */
+const longestText = 100_000;
+/** Characters that a cut text loses at its end, where it may have cut a value, which is not found then. */
+const cutEnd = 2000;
+
 /** Masks known values in quotes, where they may be truncated, and as separate words. */
 function withoutKnown(text: string, values: readonly string[]): string {
   if (values.length === 0) return text;
+  if (text.length > longestText)
+    return `${withoutKnown(text.slice(0, longestText), values).slice(0, -cutEnd)}…`;
   const spellings = new Set(values.flatMap((value) => [value, value.replace(/^\+/, '')]));
   const isKnown = (inner: string) =>
     spellings.has(inner) ||

@@ -367,3 +367,14 @@ it.each<[what: string, file: string, text: string, argv: readonly string[]]>([
     }
   },
 );
+
+it('shows the beginning of an error that is made of thousands of values', async () => {
+  const service = await startService();
+  onTestFinished(() => service.close());
+  const world = makeWorld({ env: service.env });
+  const numbers = Array.from({ length: 15_000 }, (_, n) => n);
+  const members = numbers.map((n) => `"MSG-${n}":2,"mail${n}":"column${n}"`).join(',');
+  writeFileSync(world.path('u.ndjson'), `{"identity":"u1",${members}}`);
+  const { code, stderr } = await world.run(['upload', 'u.ndjson']);
+  expect([code, stderr.length < 150_000]).toEqual([3, true]);
+});
