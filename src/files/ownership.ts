@@ -75,16 +75,23 @@ export function refuseOtherOwner(
   throw ownerError(file, owner, { why, fix });
 }
 
-/** Reads a file that nobody else may have written; see `refuseUntrusted`. Does not follow a link. */
-export function readTrusted(file: string, runtime: TrustRuntime): Buffer {
+/**
+ * Reads a file without following a link, or waiting for a pipe. `check` throws for a descriptor of another file than is
+ * wanted: whoever may write to the folder can give its name to one at any time.
+ */
+export function readChecked(file: string, check: (descriptor: number) => void): Buffer {
   const descriptor = openSync(file, O_RDONLY | O_NONBLOCK | (constants.O_NOFOLLOW ?? 0));
   try {
-    refuseOthers(file, fstatSync(descriptor), runtime);
+    check(descriptor);
     return readFileSync(descriptor);
   } finally {
     closeSync(descriptor);
   }
 }
+
+/** Reads a file that nobody else may have written; see `refuseUntrusted`. Does not follow a link. */
+export const readTrusted = (file: string, runtime: TrustRuntime): Buffer =>
+  readChecked(file, (descriptor) => refuseOthers(file, fstatSync(descriptor), runtime));
 
 /** A symbolic link of another user on the way to a file. */
 interface ForeignLink {

@@ -1,23 +1,19 @@
 import path from 'node:path';
 import { createHash } from 'node:crypto';
 import {
-  closeSync,
-  constants,
   createReadStream,
   existsSync,
   fstatSync,
   lstatSync,
-  openSync,
   readdirSync,
-  readFileSync,
   realpathSync,
   rmSync,
   type Dirent,
 } from 'node:fs';
 import { EngagectlError, type ExitCode } from '../errors.js';
-import { noFollow, replaceFile } from '../files/atomic-write.js';
+import { replaceFile } from '../files/atomic-write.js';
 import { fileReadError } from '../files/file-errors.js';
-import { refuseUntrusted, type TrustRuntime } from '../files/ownership.js';
+import { readChecked, refuseUntrusted, type TrustRuntime } from '../files/ownership.js';
 import { fingerprint } from '../jobs/run/run-folder.js';
 import { startsWithEvents } from '../jobs/input-files.js';
 import { shardName } from '../jobs/shard.js';
@@ -432,16 +428,11 @@ export function readOwn(file: string, fix: string): object {
 }
 
 /** Reads a regular file without following a link. Throws an Error for anything else, or a larger file. */
-function readRegular(file: string, maxBytes: number): Buffer {
-  const descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK | noFollow);
-  try {
+const readRegular = (file: string, maxBytes: number): Buffer =>
+  readChecked(file, (descriptor) => {
     const found = fstatSync(descriptor);
     if (!found.isFile() || found.size > maxBytes) throw new Error('it is not a file of a fleet');
-    return readFileSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
-}
+  });
 
 interface Refusal {
   readonly why: string;

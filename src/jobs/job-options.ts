@@ -429,18 +429,19 @@ export function refuseWrongOptions(
   if (!isPlain(options)) throw wrongOption('the options must be a plain object', options);
   for (const [name, value] of Object.entries(options) as [string, unknown][]) {
     if (value === undefined) continue;
-    if (!isOption(name)) {
-      const meant = didYouMean(name, Object.keys(acceptedOptions));
-      throw new EngagectlError('E-USAGE', `${name} is not an option of the library${meant}`);
-    }
+    if (!isOption(name)) throw noOption(name, 'the library', Object.keys(acceptedOptions));
     if (job && !hasOption(job, name) && jobsWithRecords.some((other) => hasOption(other, name)))
-      throw new EngagectlError('E-USAGE', `${name} is not an option of ${job}`);
+      throw noOption(name, job);
     const { wanted, accepts } = acceptedOptions[name];
     if (accepts(value)) continue;
     if (autoConcurrency && name === 'concurrency' && value === 'auto') continue;
     throw wrongOption(`${name} must be ${wanted}`, value);
   }
 }
+
+/** Error for an option that a job, or an object of options, does not have; `known`: those that it has. */
+export const noOption = (name: string, of: string, known: Iterable<string> = []): EngagectlError =>
+  new EngagectlError('E-USAGE', `${name} is not an option of ${of}${didYouMean(name, known)}`);
 
 const isOption = (name: string): name is LibraryOption => Object.hasOwn(acceptedOptions, name);
 

@@ -1,14 +1,4 @@
-import {
-  closeSync,
-  constants,
-  existsSync,
-  fstatSync,
-  lstatSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-} from 'node:fs';
+import { existsSync, fstatSync, lstatSync, readdirSync, rmSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { isCutRejectText, rejectColumns } from '../contract/file-formats.js';
@@ -20,6 +10,7 @@ import {
   setAside,
   temporaryPath,
 } from '../files/atomic-write.js';
+import { readChecked } from '../files/ownership.js';
 import {
   emptyFileCheckpoint,
   identityOf,
@@ -222,7 +213,7 @@ export class RejectsFile {
     try {
       setAside(this.#unnumbered, () => older !== undefined && stateOf(this.#unnumbered) === older);
     } catch (error) {
-      // Of another user, in a folder such as /tmp: it keeps its name.
+      // In a folder such as /tmp, the file of another user cannot be renamed.
       if ((error as NodeJS.ErrnoException).code !== 'EPERM') throw error;
     }
     for (let n = 0; ; n += 1) {
@@ -351,17 +342,11 @@ function stateOf(file: string): string | undefined {
 }
 
 /** Reads the file of the run. Throws an Error for what another user or program has given its name, such as a pipe. */
-function readOwn(file: string, { identity, bytes }: RejectsMark): Buffer {
-  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
-  const descriptor = openSync(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-  try {
+const readOwn = (file: string, { identity, bytes }: RejectsMark): Buffer =>
+  readChecked(file, (descriptor) => {
     const found = fstatSync(descriptor, { bigint: true });
     if (identityOf(found) !== identity || Number(found.size) !== bytes) throw new Error('changed');
-    return readFileSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
-}
+  });
 
 /** Whether the file is the one that the journal is of. For an earlier version, one that has nothing else in it. */
 function isOwn(file: string, { identity, bytes }: RejectsMark): boolean {

@@ -86,14 +86,15 @@ export function createAccount(options: ConnectOptions, runtimeOf: RuntimeOf): Ac
  * the next job. Other values are left as they are, and refused when the job starts: a copy would lose members that they
  * inherit.
  */
-const asGiven = <Options>(options: Options): Options =>
-  isPlain(options) ? (copyOf(options, (value) => copyOf(value)) as Options) : options;
+function asGiven<Options>(options: Options): Options {
+  if (!isPlain(options)) return options;
+  const members = Object.entries<unknown>(definedOf(options));
+  return Object.fromEntries(members.map(([name, value]) => [name, copyOf(value)])) as Options;
+}
 
-function copyOf(value: unknown, copyMember = (member: unknown): unknown => member): unknown {
-  if (Array.isArray(value)) return value.map(copyMember);
-  if (!isPlain(value)) return value;
-  const members = Object.entries(definedOf(value));
-  return Object.fromEntries(members.map(([name, member]) => [name, copyMember(member)]));
+function copyOf(value: unknown): unknown {
+  if (Array.isArray(value)) return value.slice();
+  return isPlain(value) ? definedOf(value) : value;
 }
 
 type WriteJob<Options> = (

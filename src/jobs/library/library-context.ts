@@ -7,8 +7,7 @@ import { EngagectlError, interruptionError } from '../../errors.js';
 import { trustedFolder } from '../../files/ownership.js';
 import { timeZone } from '../../time-zone.js';
 import { openConnection } from '../connection.js';
-import { didYouMean } from '../../did-you-mean.js';
-import { definedOf } from '../job-options.js';
+import { definedOf, noOption } from '../job-options.js';
 import { libraryWording, type Connection, type JobContext } from '../job-context.js';
 import type { Readable } from 'node:stream';
 import type { Runtime } from '../../runtime.js';
@@ -178,12 +177,10 @@ const optionNames = {
 function refuseUnknownOptions(options: ConnectOptions): void {
   const { retry = {}, fetchLimits = {} } = options;
   const given = { connect: options, retry, fetchLimits };
-  for (const of of ['connect', 'retry', 'fetchLimits'] as const) {
-    const known: readonly string[] = optionNames[of];
-    const wrong = Object.keys(given[of]).find((name) => !known.includes(name));
-    if (wrong === undefined) continue;
-    const meant = didYouMean(wrong, known);
-    throw new EngagectlError('E-USAGE', `${wrong} is not an option of ${of}${meant}`);
+  for (const place of ['connect', 'retry', 'fetchLimits'] as const) {
+    const known: readonly string[] = optionNames[place];
+    const wrong = Object.keys(given[place]).find((name) => !known.includes(name));
+    if (wrong !== undefined) throw noOption(wrong, place, known);
   }
 }
 

@@ -277,7 +277,7 @@ export async function findSentOtherwise(
   const formOf = (line: LedgerEntry | LedgerStart) =>
     kind === 'event' || areSameChoices('user', line.options!, options) ? '' : line.meaning;
   const forms = new Map([...lines, ...starts].map((line) => [formOf(line), line.options!]));
-  // Of equal texts, only one line is found, so each form that may have other users is looked up by itself.
+  // Only one of several runs with the same text is found, so each form that may have other users is looked up by itself.
   for (const [form, was] of forms) {
     const isOfForm = (line: LedgerEntry | LedgerStart) => formOf(line) === form;
     const counts: InputFilter = async (input) => form === '' || sendsSameUser(writing, was, input);
