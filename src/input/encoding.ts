@@ -18,8 +18,7 @@ export interface InputEncoding {
 }
 
 /**
- * Converts an input in UTF-8, in UTF-16 with a byte order mark, or in `encoding` to UTF-8. Removes a mark
- * at the very start only. Passes on UTF-8 unchecked. Throws EngagectlError E-FORMAT for a spreadsheet, for a web page,
+ * Converts an input from its encoding (`encodingOf`) to UTF-8. Removes a byte order mark at the very start only. Passes on UTF-8 unchecked. Throws EngagectlError E-FORMAT for a spreadsheet, for a web page,
  * and for UTF-8 if `encoding` is UTF-16.
  */
 export async function* decodeText(
@@ -29,10 +28,9 @@ export async function* decodeText(
 ): AsyncGenerator<Buffer> {
   const { head, all } = await peekBytes(chunks, leastBytes);
   refuseOtherFiles(head, name);
-  const used = new TextDecoder(markedEncoding(head) ?? encoding).encoding;
+  const used = new TextDecoder(encoding).encoding;
   if (used === 'utf-8') yield* withoutMark(all);
-  else if (used.startsWith('utf-16'))
-    yield* fromUtf16(await refuseUtf8(all, name, used), used === 'utf-16be');
+  else if (isUtf16(used)) yield* fromUtf16(await refuseUtf8(all, name, used), used === 'utf-16be');
   else if (isDetected) yield* fromWindows1252(all);
   else yield* transcode(all, used);
 }
@@ -79,12 +77,14 @@ function nameOf(encoding: string | undefined): string {
   }
 }
 
-export function markedEncoding(head: Buffer): string | undefined {
+function markedEncoding(head: Buffer): 'utf-8' | 'utf-16le' | 'utf-16be' | undefined {
   if (head.subarray(0, 3).equals(utf8Bom)) return 'utf-8';
   if (head[0] === 0xff && head[1] === 0xfe) return 'utf-16le';
   if (head[0] === 0xfe && head[1] === 0xff) return 'utf-16be';
   return undefined;
 }
+
+const isUtf16 = (encoding: string): boolean => encoding.startsWith('utf-16');
 
 /** First bytes of spreadsheet files: zip (.xlsx, .ods) and OLE (.xls). */
 const spreadsheets = [Buffer.from('PK\x03\x04'), Buffer.from([0xd0, 0xcf, 0x11, 0xe0])];
@@ -130,7 +130,7 @@ function refuseWebPage(head: Buffer, name: string): void {
  * Returns the encoding of UTF-16 without a mark. ASCII in UTF-16 has a NUL in each pair of bytes, always on the same side,
  * where letters of other alphabets have small numbers.
  */
-function unmarkedUtf16(head: Buffer): string | undefined {
+function unmarkedUtf16(head: Buffer): 'utf-16le' | 'utf-16be' | undefined {
   const sample = head.subarray(0, Math.min(head.length & ~1, sampleBytes));
   if (sample.length < leastBytes) return undefined;
   const isHigh = (side: number): boolean => {
@@ -238,13 +238,26 @@ function utf8Of(text: string): Buffer {
 const detectionBytes = 16 * 1024 * 1024;
 
 /**
- * Detects the encoding of a file from its first 16 MiB: UTF-8, UTF-16 or windows-1252. Throws EngagectlError E-FORMAT
- * for text that is none of these, with the likely encodings, and for UTF-8 that was encoded twice. `mayGrow`: a
- * character that is cut at the end may be one of UTF-8, whose record is held back.
+ * Returns the encoding of an input: that of its byte order mark, or the one that is named, or UTF-8, UTF-16 or
+ * windows-1252, detected from the first 16 MiB of a file, or the beginning of a pipe, because waiting for more would block.
+ * A name counts before a mark of UTF-16 that the text contradicts: it may be the first value of a list.
+ * Throws EngagectlError E-FORMAT for text that is none of these, with the likely encodings, and for UTF-8 that was encoded
+ * twice. `mayGrow`: a character that is cut at the end may be one of UTF-8, whose record is held back.
  */
-export async function detectFileEncoding(source: Source, mayGrow: boolean): Promise<string> {
-  const sample = await sampleOf(source);
-  return sample.encoding(!mayGrow && sample.length < detectionBytes);
+export async function encodingOf(
+  source: Source,
+  head: Buffer,
+  { named, mayGrow }: { readonly named: string | undefined; readonly mayGrow: boolean },
+): Promise<string> {
+  const marked = markedEncoding(head);
+  if (named !== undefined && !isUtf16(marked ?? '')) return marked ?? named;
+  if (source.size !== undefined) {
+    const sample = await sampleOf(source);
+    return sample.encoding(named, !mayGrow && sample.length < detectionBytes);
+  }
+  const sample = new EncodingSample(source.name);
+  sample.add(head);
+  return sample.encoding(named, false);
 }
 
 /** Whether the first 16 MiB of a file are UTF-8 with characters beyond ASCII. */
@@ -258,7 +271,7 @@ async function sampleOf(source: Source): Promise<EncodingSample> {
   try {
     for await (const chunk of decompress(opened.chunks, source.name)) {
       sample.add(chunk);
-      if (sample.isDecided || sample.length >= detectionBytes) break;
+      if (sample.length >= detectionBytes) break;
     }
   } finally {
     opened.close();
@@ -266,12 +279,13 @@ async function sampleOf(source: Source): Promise<EncodingSample> {
   return sample;
 }
 
-/** Detects the encoding of a pipe from its first bytes, because waiting for more would block. Throws like `detectFileEncoding`. */
-export function detectEncoding(head: Buffer, name: string): string {
-  const sample = new EncodingSample(name);
-  sample.add(head);
-  return sample.encoding(false);
-}
+/**
+ * A line of ASCII, or a first line of UTF-8: UTF-16 has NULs in them, except between letters such as Chinese ones, some of
+ * which have the byte of a line end.
+ */
+const utf8Lines =
+  /(?:^(?:[\t\x20-\x7e]|[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2})+|[\r\n][\t\x20-\x7e]+)(?=[\r\n])/g;
+const utf16LineEnds = { 'utf-16le': /[\r\n]\0/g, 'utf-16be': /\0[\r\n]/g };
 
 /** Characters of Latin languages in windows-1252 that other single-byte encodings use for other letters, too. */
 const ambiguous = new Set([
@@ -292,7 +306,11 @@ class EncodingSample {
   length = 0;
   readonly #name: string;
   /** Set by a byte order mark, or by the NULs of UTF-16. */
-  #unicode: string | undefined;
+  #utf16: 'utf-16le' | 'utf-16be' | undefined;
+  #isMarked = false;
+  /** Line ends of UTF-16 and lines of UTF-8 in what may be either. */
+  #utf16Ends = 0;
+  #utf8Lines = 0;
   /** Incomplete character at the end of the last chunk. */
   #rest: Buffer = Buffer.alloc(0);
   #hasUtf8 = false;
@@ -309,23 +327,24 @@ class EncodingSample {
     this.#name = name;
   }
 
-  /** Whether more bytes would not change the result. */
-  get isDecided(): boolean {
-    return this.#unicode !== undefined;
-  }
-
   /** Whether it is UTF-8 with characters beyond ASCII. */
   get isBeyondAscii(): boolean {
-    return this.#hasUtf8 && this.#badLine === undefined && this.#unicode === undefined;
+    return this.#hasUtf8 && this.#badLine === undefined && this.#utf16 === undefined;
   }
 
   add(chunk: Buffer): void {
     if (this.length === 0) {
       const marked = markedEncoding(chunk);
-      this.#unicode = marked === 'utf-8' ? undefined : (marked ?? unmarkedUtf16(chunk));
+      this.#utf16 = marked === 'utf-8' ? undefined : (marked ?? unmarkedUtf16(chunk));
+      this.#isMarked = marked !== undefined;
     }
     this.length += chunk.length;
-    if (this.#unicode !== undefined) return;
+    if (this.#utf16 !== undefined) {
+      const text = chunk.toString('latin1');
+      this.#utf16Ends += text.match(utf16LineEnds[this.#utf16])?.length ?? 0;
+      this.#utf8Lines += text.match(utf8Lines)?.length ?? 0;
+      return;
+    }
     if (this.#badLine !== undefined) return this.#count(chunk);
     const text = this.#rest.length > 0 ? Buffer.concat([this.#rest, chunk]) : chunk;
     const end = text.length - incompleteBytes(text);
@@ -343,8 +362,12 @@ class EncodingSample {
   }
 
   /** Returns the encoding; `isWhole`: nothing follows the sample, so a character that is cut at its end is not UTF-8. */
-  encoding(isWhole: boolean): string {
-    if (this.#unicode !== undefined) return this.#unicode;
+  encoding(named: string | undefined, isWhole: boolean): string {
+    if (this.#utf16 !== undefined) {
+      if (!this.#contradictsUtf16 || isUtf16(nameOf(named))) return this.#utf16;
+      if (named === undefined) throw this.#ambiguous(this.#utf16);
+      return named;
+    }
     if (isWhole && this.#rest.length > 0 && this.#badLine === undefined && !this.#hasUtf8) {
       this.#badLine = this.#lineFeeds + 1;
       this.#count(this.#rest);
@@ -355,6 +378,11 @@ class EncodingSample {
     }
     if (this.#isWindows1252) return 'windows-1252';
     throw this.#undecodable();
+  }
+
+  /** Without a mark, one cell of UTF-8 in which each letter has a NUL is enough to look like UTF-16. */
+  get #contradictsUtf16(): boolean {
+    return this.#utf8Lines > (this.#isMarked ? this.#utf16Ends : 0);
   }
 
   get #isWindows1252(): boolean {
@@ -387,6 +415,15 @@ class EncodingSample {
       this.#high += 1;
       if ((text[at - 1] ?? 0) < 0x80 && (text[at + 1] ?? 0) < 0x80) this.#alone += 1;
     }
+  }
+
+  #ambiguous(encoding: string): EngagectlError {
+    const other = this.#isMarked ? 'windows-1252' : 'utf-8';
+    return new EngagectlError('E-FORMAT', `${this.#name} may be ${encoding} or ${other}`, {
+      file: this.#name,
+      why: `it starts like ${encoding}, but has lines of ASCII`,
+      fix: `set its encoding: --encoding ${encoding} or --encoding ${other}`,
+    });
   }
 
   #undecodable(): EngagectlError {

@@ -200,7 +200,7 @@ class ArrayFinder {
   #endKey(): void {
     if (!this.#isOnPath || this.#depth === 0) return;
     const text = Buffer.from(this.#string).toString();
-    const key = text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text;
+    const key = nameOfKey(text);
     if (this.#depth === 1 && this.names.length < maxNames) this.names.push(key);
     this.#isNext = key === this.#path[this.#entered - 1];
   }
@@ -210,6 +210,16 @@ class ArrayFinder {
     if (isOnPath) this.#entered += 1;
     this.#depth += 1;
     this.#isNext = false;
+  }
+}
+
+/** Returns the name of a member; its text as it is, if it is no JSON, or was cut within an escape. */
+function nameOfKey(text: string): string {
+  if (!text.includes('\\')) return text;
+  try {
+    return JSON.parse(`"${text}"`) as string;
+  } catch {
+    return text;
   }
 }
 

@@ -272,9 +272,8 @@ class SequentialInputs implements Inputs {
   }
 
   #encodingOf(input: number): InputEncoding {
-    const { encoding } = this.#options;
-    const detected = this.#checked.encodings.get(input) ?? 'utf-8';
-    return { encoding: encoding ?? detected, isDetected: encoding === undefined };
+    const encoding = this.#checked.encodings.get(input) ?? 'utf-8';
+    return { encoding, isDetected: this.#options.encoding === undefined };
   }
 
   async close(): Promise<void> {
@@ -322,7 +321,7 @@ interface CheckedInputs {
   readonly detected: DetectedFormat | undefined;
   readonly dialect: InputDialect;
   readonly notes: readonly string[];
-  /** Detected encodings other than UTF-8. */
+  /** Encodings other than UTF-8. */
   readonly encodings: ReadonlyMap<number, string>;
 }
 

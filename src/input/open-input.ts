@@ -6,14 +6,7 @@ import {
 } from '../contract/file-formats.js';
 import { EngagectlError } from '../errors.js';
 import { CsvSplitter } from './csv-splitter.js';
-import {
-  decodeText,
-  detectEncoding,
-  detectFileEncoding,
-  isBeyondAscii,
-  markedEncoding,
-  refuseOtherFiles,
-} from './encoding.js';
+import { decodeText, encodingOf, isBeyondAscii, refuseOtherFiles } from './encoding.js';
 import { detectTable, sampleBytes } from './table-detection.js';
 import { TextHasher, inputChangedError } from './text-digest.js';
 import {
@@ -142,18 +135,17 @@ async function openText(
   inflated: AsyncIterable<Buffer>,
   { text, known, options }: TextOptions,
 ) {
-  const { name, size } = source;
+  const { name } = source;
   const { head, all } = await peekBytes(inflated, 4);
   refuseOtherFiles(head, name);
+  const named = options.encoding ?? known;
   const mayGrow = options.holdBack !== undefined;
-  const detect = async () =>
-    size === undefined ? detectEncoding(head, name) : detectFileEncoding(source, mayGrow);
-  const encoding = options.encoding ?? known ?? (await detect());
+  const encoding = await encodingOf(source, head, { named, mayGrow });
   const isDetected = options.encoding === undefined;
   const decoded = decodeText(all, name, { encoding, isDetected });
   const window = new TextBuffer(text ? text.pass(decoded) : decoded);
   await window.grow(); // throws if the source cannot be read at all
-  return { window, encoding: markedEncoding(head) ?? encoding };
+  return { window, encoding };
 }
 
 /** Stops when the source is closed; the bytes that were already read may inflate to gigabytes. */

@@ -102,6 +102,74 @@ it.each([
   }
 });
 
+/** UTF-8 with a cell whose lines look like a table, or a list, in UTF-16 without a mark. */
+const cellOfUtf16 = (before: string, inside: string, encoding: 'utf-16le' | 'utf-16be'): Buffer => {
+  const cell = Buffer.from(inside, 'utf16le');
+  const bytes = encoding === 'utf-16be' ? cell.swap16() : cell;
+  return Buffer.concat([Buffer.from(before), bytes, Buffer.from('"\nuser-1,x\nuser-2,x\n')]);
+};
+const victims = Array.from({ length: 20 }, (_, n) => `victim-${n},evil@example.com\n`).join('');
+
+it.each(
+  (['utf-16le', 'utf-16be'] as const).flatMap((encoding) =>
+    ['', 'x'].flatMap((pad) => [
+      ['upload', 'identity,note\nu1,"', pad, encoding] as const,
+      ['demerge', '"', pad, encoding] as const,
+    ]),
+  ),
+)('makes no records of a quoted cell that looks like UTF-16: %s %j%s in %s', async (...input) => {
+  const [command, before, pad, encoding] = input;
+  const inside = `${'A'.repeat(20)}\nidentity,Email\n${victims}`;
+  const bytes = cellOfUtf16(before + pad, inside, encoding);
+  for (const name of ['in.txt', '-']) {
+    const { world, service } = await serve();
+    writeFileSync(world.path('in.txt'), bytes);
+    const flags = command === 'demerge' ? ['--yes'] : ['--input-format', 'csv'];
+    const { stderr } = await world.run([command, name, ...flags], { stdin: bytes });
+    expect(JSON.stringify(written(service)), stderr).not.toContain('"victim');
+    if (command === 'demerge') continue;
+    await world.run(['upload', name, ...flags, '--encoding', 'utf-8'], { stdin: bytes });
+    const identities = new Set(written(service).flat().map(({ identity }) => identity)); // prettier-ignore
+    expect([...identities].toSorted()).toEqual(['u1', 'user-1', 'user-2']);
+  }
+});
+
+it('says which encodings are possible if there are NULs as in UTF-16, and lines without', async () => {
+  const { world, service } = await serve();
+  writeFileSync(world.path('in.csv'), cellOfUtf16('identity,note\nu1,"', victims, 'utf-16be'));
+  const { code, stderr } = await world.run(['upload', 'in.csv']);
+  expect([code, stderr]).toEqual([8, expect.stringContaining('in.csv may be utf-16be or utf-8')]);
+  expect(stderr).toContain('fix: set its encoding: --encoding utf-16be or --encoding utf-8');
+  expect(written(service)).toEqual([]);
+});
+
+it.each(['utf-16le', 'utf-16be'])(
+  'reads %s with a mark, with the bytes of line ends',
+  async (encoding) => {
+    const { world, service } = await serve();
+    const cities = ['上海上市', '不大不小', '好不好'];
+    const lines = cities.map((city, n) => `u${n},${city}\n`);
+    const bytes = Buffer.from(`\uFEFFidentity,City\n${lines.join('')}`, 'utf16le');
+    writeFileSync(world.path('in.csv'), encoding === 'utf-16be' ? bytes.swap16() : bytes);
+    const { code, stderr } = await world.run(['upload', 'in.csv']);
+    expect(code, stderr).toBe(0);
+    for (const city of cities) expect(JSON.stringify(written(service))).toContain(city);
+  },
+);
+
+it('does not take the first value of a list for a mark of UTF-16', async () => {
+  const { world, service } = await serve();
+  const bytes = Buffer.from('ÿþanna\nuser12\nuser13\nuser14\nuser1\n', 'latin1');
+  writeFileSync(world.path('in.txt'), bytes);
+  const list = ['demerge', 'in.txt', '--input-format', 'list', '--yes'];
+  const asked = await world.run(list);
+  expect([asked.code, written(service)]).toEqual([8, []]);
+  expect(asked.stderr).toContain('--encoding utf-16le or --encoding windows-1252');
+  const { stderr } = await world.run([...list, '--encoding', 'windows-1252']);
+  const sent = service.requests().map(({ body }) => body);
+  expect(sent, stderr).toMatchObject([{ identities: ['ÿþanna', 'user12', 'user13', 'user14', 'user1'] }]); // prettier-ignore
+});
+
 it.each([
   ['u.csv', 'identity,City\nu1,Größe\n', ['--encoding', 'utf-16le'], 'why: it starts with text in UTF-8'], // prettier-ignore
   ['u.ndjson', '{"identity":"u1"}\n', ['--encoding', 'utf-16be'], 'E-FORMAT: u.ndjson is not utf-16be'], // prettier-ignore

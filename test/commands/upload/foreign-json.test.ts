@@ -248,6 +248,17 @@ describe('--records', () => {
     ]);
   });
 
+  it.each([String.raw`a\q`, `${'k'.repeat(64 * 1024 - 1)}\\nx`, String.raw`\ud800`])(
+    'reads it behind a name that is no JSON, or a long one: %.5s',
+    async (name) => {
+      const text = `{"${name}":1,"data":{"users":[{"identity":"u1"}]}}`;
+      const argv = ['r.json', '--records', 'data.users', '--preview', '--json'];
+      const { code, stdout, stderr } = await run(argv, { 'r.json': text });
+      expect(code, stderr).toBe(0);
+      expect(JSON.parse(stdout)).toMatchObject({ first: [{ record: { identity: 'u1' } }] });
+    },
+  );
+
   it('refuses a path without an array, naming the members', async () => {
     const { code, stderr } = await run(['r.json', '--records', 'users'], { 'r.json': users });
     expect(code).toBe(8);
