@@ -67,33 +67,45 @@ function errorBesideSuccess({ status, unprocessed, code, error }: WriteResponse)
   return `status "${status}", but ${code === undefined ? 'an error' : `code ${toText(code)}`}: ${words}`;
 }
 
-/** Matches an entry by the record number in its message, otherwise by an unambiguous identity or value. */
+/**
+ * Matches an entry by the record number in its message, otherwise by an unambiguous identity or value. A number does not
+ * count if the entry shows a record of another user of the request: a service may number otherwise than documented, and the
+ * message may quote a number of the record.
+ */
 function recordFinder(batch: Batch) {
-  let positions: Map<string, number | 'several'> | undefined;
+  let names: Map<string, number | 'several'> | undefined;
+  const positionOf = (name: string) => (names ??= positionsByName(batch)).get(name);
   return (error: string, echo: unknown): number | undefined => {
+    const name = nameOf(echo);
     // The last number counts: a message may quote a value of the record before it. Of `1,000`, no part counts.
     const number = [
       ...error.matchAll(/record number\s*:\s*(\d(?:\w|[.,'’\u{a0}\u{202f}]\d)*)/giu),
     ].at(-1)?.[1];
     if (number !== undefined) {
       const position = /\D/.test(number) ? -1 : Number(number) - 1;
-      return position >= 0 && position < batch.size ? position : undefined;
+      if (position < 0 || position >= batch.size) return undefined;
+      const isOther = name !== undefined && name !== nameOf(recordAt(batch, position));
+      return isOther && positionOf(name) !== undefined ? undefined : position;
     }
-    positions ??= positionsByName(batch);
-    const name = nameOf(echo);
-    const position = name === undefined ? undefined : positions.get(name);
+    const position = name === undefined ? undefined : positionOf(name);
     return position === 'several' ? undefined : position;
   };
 }
 
-/** Maps names to positions. Events are left out, because many of them can have the same identity. */
+function recordAt(batch: Batch, position: number): unknown {
+  const { json, start, end } = batch.record(position);
+  return JSON.parse(json.toString('utf8', start, end));
+}
+
+/** Maps names to positions. Those of events are `several`, because many of them can have the same identity. */
 function positionsByName(batch: Batch): Map<string, number | 'several'> {
   const positions = new Map<string, number | 'several'>();
   for (let position = 0; position < batch.size; position += 1) {
-    const { json, start, end } = batch.record(position);
-    const record: unknown = JSON.parse(json.toString('utf8', start, end));
-    const name = isObject(record) && record['type'] === 'event' ? undefined : nameOf(record);
-    if (name !== undefined) positions.set(name, positions.has(name) ? 'several' : position);
+    const record = recordAt(batch, position);
+    const name = nameOf(record);
+    const isEvent = isObject(record) && record['type'] === 'event';
+    if (name !== undefined)
+      positions.set(name, isEvent || positions.has(name) ? 'several' : position);
   }
   return positions;
 }

@@ -461,6 +461,45 @@ describe('D inconsistent responses', () => {
     expect([code, summary.accepted, summary.requests]).toEqual([0, 2, 3]);
   });
 
+  it.each([
+    ['profiles', [], { code: 3, accepted: 2, rejected: 1, unknown: 0 }, [[3, 'service']]],
+    [
+      'events',
+      ['--type', 'event', '--event-name', 'Visit'],
+      { code: 6, accepted: 0, rejected: 0, unknown: 3 },
+      [
+        [2, 'unknown'],
+        [3, 'unknown'],
+        [4, 'unknown'],
+      ],
+    ],
+  ])(
+    'a number beside the record of another user of the request: no other of the %s is rejected',
+    async (_name, flags, counts, rejects) => {
+      const countsFromZero: Step = async (exchange) => {
+        await exchange.read();
+        const records = recordsOf(exchange.received.body) as { identity: string }[];
+        const at = records.findIndex(({ identity }) => identity === 'bob');
+        const error = `Email is not valid. Skipped record number : ${at === 0 ? 1 : at}`;
+        const unprocessed = at < 0 ? [] : [{ ...entry(error), record: records[at] }];
+        const processed = records.length - unprocessed.length;
+        await commit(answer(200, { status: 'partial', processed, unprocessed }))(exchange);
+      };
+      await using served = await serve([countsFromZero]);
+      const lines = [
+        'identity,ts,Note',
+        'ann,1700000000,a',
+        'bob,1700000000,b',
+        'cid,1700000000,c',
+      ];
+      writeFileSync(served.world.path('users.csv'), `${lines.join('\n')}\n`);
+      const { code, summary } = await run(served.world, ['upload', 'users.csv', ...flags]);
+      const { accepted, rejected, unknown } = summary;
+      expect({ code, accepted, rejected, unknown }).toEqual(counts);
+      expect(rejectsOf(served.world).map(({ line, stage }) => [line, stage])).toEqual(rejects);
+    },
+  );
+
   /** Uploads two events that the service answers so; none is known to be accepted. */
   async function expectUnknownEvents(body: string | object) {
     await using served = await serve([commit(answer(200, body))]);
