@@ -7,7 +7,7 @@ import type { Source } from './source.js';
 const utf8Bom = Buffer.from([0xef, 0xbb, 0xbf]);
 const replacement = '\u{FFFD}';
 
-/** Bytes inspected to recognize UTF-16 without a byte order mark. */
+/** Bytes inspected to recognize other files, and UTF-8 that is said to be UTF-16. */
 const sampleBytes = 64;
 const leastBytes = 4;
 
@@ -45,8 +45,9 @@ async function refuseUtf8(
   encoding: string,
 ): Promise<AsyncIterable<Buffer>> {
   const { head, all } = await peekBytes(chunks, sampleBytes);
-  const sample = head.subarray(0, sampleBytes).toString(); // U+FFFD for a character that is cut
-  if (sample.length < leastBytes || /[\0\uFFFD](?!$)/.test(sample)) return all;
+  const sample = head.subarray(0, sampleBytes);
+  const text = sample.subarray(0, sample.length - incompleteBytes(sample));
+  if (text.length < leastBytes || text.includes(0) || !isUtf8(text)) return all;
   throw new EngagectlError('E-FORMAT', `${name} is not ${encoding}`, {
     file: name,
     why: 'it starts with text in UTF-8',
@@ -77,7 +78,9 @@ function nameOf(encoding: string | undefined): string {
   }
 }
 
-function markedEncoding(head: Buffer): 'utf-8' | 'utf-16le' | 'utf-16be' | undefined {
+type Utf16 = 'utf-16le' | 'utf-16be';
+
+function markedEncoding(head: Buffer): 'utf-8' | Utf16 | undefined {
   if (head.subarray(0, 3).equals(utf8Bom)) return 'utf-8';
   if (head[0] === 0xff && head[1] === 0xfe) return 'utf-16le';
   if (head[0] === 0xfe && head[1] === 0xff) return 'utf-16be';
@@ -126,21 +129,19 @@ function refuseWebPage(head: Buffer, name: string): void {
   });
 }
 
-/**
- * Returns the encoding of UTF-16 without a mark. ASCII in UTF-16 has a NUL in each pair of bytes, always on the same side,
- * where letters of other alphabets have small numbers.
- */
-function unmarkedUtf16(head: Buffer): 'utf-16le' | 'utf-16be' | undefined {
-  const sample = head.subarray(0, Math.min(head.length & ~1, sampleBytes));
-  if (sample.length < leastBytes) return undefined;
-  const isHigh = (side: number): boolean => {
-    const high = sample.filter((_, at) => at % 2 === side);
-    if ([0x09, 0x0a, 0x0d].some((byte) => high.includes(byte))) return false; // tabs and line ends of UTF-8
-    const low = sample.filter((_, at) => at % 2 !== side);
-    const nuls = high.filter((byte) => byte === 0).length;
-    return !low.includes(0) && nuls > high.filter((byte) => byte >= 0x20).length;
-  };
-  return isHigh(1) ? 'utf-16le' : isHigh(0) ? 'utf-16be' : undefined;
+/** Returns the encoding of UTF-16 without a mark, if its first character is one of ASCII or Latin-1, as in names and JSON. */
+function unmarkedUtf16(head: Buffer): Utf16 | undefined {
+  const [first, second] = head;
+  if (head.length < leastBytes || (first === 0) === (second === 0)) return undefined;
+  return second === 0 ? 'utf-16le' : 'utf-16be';
+}
+
+/** Whether a first line that is not plain ASCII has a NUL, or ends in one, as in UTF-16 whose first character is another one. */
+function startsWithNul(head: Buffer): boolean {
+  const end = head.findIndex((byte) => byte === 0x0a || byte === 0x0d);
+  const line = head.subarray(0, end < 0 ? head.length : end);
+  const isText = /^[\t\x20-\x7e]*$/.test(line.toString('latin1'));
+  return !isText && head.subarray(0, line.length + 2).includes(0);
 }
 
 async function* withoutMark(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
@@ -237,27 +238,35 @@ function utf8Of(text: string): Buffer {
 /** Bytes of an input that are checked before anything is sent. */
 const detectionBytes = 16 * 1024 * 1024;
 
+interface EncodingHints {
+  readonly named: string | undefined;
+  /** A character that is cut at the end may be one of UTF-8, whose record is held back. */
+  readonly mayGrow: boolean;
+  /** The first bytes may be those of a value, which may be any, and not of a header or of JSON. */
+  readonly mayBeList: boolean;
+}
+
 /**
  * Returns the encoding of an input: that of its byte order mark, or the one that is named, or UTF-8, UTF-16 or
  * windows-1252, detected from the first 16 MiB of a file, or the beginning of a pipe, because waiting for more would block.
- * A name counts before a mark of UTF-16 that the text contradicts: it may be the first value of a list.
  * Throws EngagectlError E-FORMAT for text that is none of these, with the likely encodings, and for UTF-8 that was encoded
- * twice. `mayGrow`: a character that is cut at the end may be one of UTF-8, whose record is held back.
+ * twice.
  */
 export async function encodingOf(
   source: Source,
   head: Buffer,
-  { named, mayGrow }: { readonly named: string | undefined; readonly mayGrow: boolean },
+  hints: EncodingHints,
 ): Promise<string> {
+  const { named, mayGrow } = hints;
   const marked = markedEncoding(head);
   if (named !== undefined && !isUtf16(marked ?? '')) return marked ?? named;
   if (source.size !== undefined) {
     const sample = await sampleOf(source);
-    return sample.encoding(named, !mayGrow && sample.length < detectionBytes);
+    return sample.encoding(hints, !mayGrow && sample.length < detectionBytes);
   }
   const sample = new EncodingSample(source.name);
   sample.add(head);
-  return sample.encoding(named, false);
+  return sample.encoding(hints, false);
 }
 
 /** Whether the first 16 MiB of a file are UTF-8 with characters beyond ASCII. */
@@ -279,13 +288,7 @@ async function sampleOf(source: Source): Promise<EncodingSample> {
   return sample;
 }
 
-/**
- * A line of ASCII, or a first line of UTF-8: UTF-16 has NULs in them, except between letters such as Chinese ones, some of
- * which have the byte of a line end.
- */
-const utf8Lines =
-  /(?:^(?:[\t\x20-\x7e]|[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2})+|[\r\n][\t\x20-\x7e]+)(?=[\r\n])/g;
-const utf16LineEnds = { 'utf-16le': /[\r\n]\0/g, 'utf-16be': /\0[\r\n]/g };
+const utf16LineEnd = { 'utf-16le': /[\r\n]\0/, 'utf-16be': /\0[\r\n]/ };
 
 /** Characters of Latin languages in windows-1252 that other single-byte encodings use for other letters, too. */
 const ambiguous = new Set([
@@ -305,14 +308,18 @@ const candidates = [
 class EncodingSample {
   length = 0;
   readonly #name: string;
-  /** Set by a byte order mark, or by the NULs of UTF-16. */
-  #utf16: 'utf-16le' | 'utf-16be' | undefined;
+  /** Set by a byte order mark, or by a NUL in the first character. */
+  #utf16: Utf16 | undefined;
   #isMarked = false;
-  /** Line ends of UTF-16 and lines of UTF-8 in what may be either. */
-  #utf16Ends = 0;
-  #utf8Lines = 0;
+  #startsWithNul = false;
+  #hasNul = false;
+  #hasLineEnd = false;
+  #hasUtf16LineEnd = false;
+  /** Whether each character of UTF-16 is one of ASCII or Latin-1. */
+  #isLatin = true;
   /** Incomplete character at the end of the last chunk. */
   #rest: Buffer = Buffer.alloc(0);
+  #isJson = false;
   #hasUtf8 = false;
   #lineFeeds = 0;
   /** Line of the first byte that is not UTF-8. */
@@ -337,12 +344,14 @@ class EncodingSample {
       const marked = markedEncoding(chunk);
       this.#utf16 = marked === 'utf-8' ? undefined : (marked ?? unmarkedUtf16(chunk));
       this.#isMarked = marked !== undefined;
+      this.#startsWithNul = startsWithNul(chunk);
+      this.#isJson = /^\s*[[{]/.test(chunk.toString('latin1', 0, sampleBytes));
     }
+    const from = this.length;
     this.length += chunk.length;
+    this.#hasNul ||= chunk.includes(0);
     if (this.#utf16 !== undefined) {
-      const text = chunk.toString('latin1');
-      this.#utf16Ends += text.match(utf16LineEnds[this.#utf16])?.length ?? 0;
-      this.#utf8Lines += text.match(utf8Lines)?.length ?? 0;
+      this.#noteUtf16(chunk, from, this.#utf16);
       return;
     }
     if (this.#badLine !== undefined) return this.#count(chunk);
@@ -361,13 +370,21 @@ class EncodingSample {
     this.#count(text);
   }
 
+  #noteUtf16(chunk: Buffer, from: number, encoding: Utf16): void {
+    this.#hasLineEnd ||= chunk.includes(0x0a) || chunk.includes(0x0d);
+    this.#hasUtf16LineEnd ||= utf16LineEnd[encoding].test(chunk.toString('latin1'));
+    const high = encoding === 'utf-16le' ? 1 : 0;
+    for (let at = 0; this.#isLatin && at < chunk.length; at += 1)
+      this.#isLatin = (chunk[at] === 0) === ((from + at) % 2 === high);
+  }
+
   /** Returns the encoding; `isWhole`: nothing follows the sample, so a character that is cut at its end is not UTF-8. */
-  encoding(named: string | undefined, isWhole: boolean): string {
-    if (this.#utf16 !== undefined) {
-      if (!this.#contradictsUtf16 || isUtf16(nameOf(named))) return this.#utf16;
-      if (named === undefined) throw this.#ambiguous(this.#utf16);
-      return named;
-    }
+  encoding({ named, mayBeList }: EncodingHints, isWhole: boolean): string {
+    const utf16 = this.#utf16;
+    if (utf16 !== undefined && this.#isMarked) return this.#markedOr(utf16, named);
+    if (utf16 !== undefined && (this.#isLatin || !mayBeList)) return utf16;
+    if (!this.#isMarked && (mayBeList ? this.#hasNul : this.#startsWithNul && !this.#isJson))
+      throw this.#ambiguous(utf16 ?? 'utf-16le', 'utf-8');
     if (isWhole && this.#rest.length > 0 && this.#badLine === undefined && !this.#hasUtf8) {
       this.#badLine = this.#lineFeeds + 1;
       this.#count(this.#rest);
@@ -380,9 +397,14 @@ class EncodingSample {
     throw this.#undecodable();
   }
 
-  /** Without a mark, one cell of UTF-8 in which each letter has a NUL is enough to look like UTF-16. */
-  get #contradictsUtf16(): boolean {
-    return this.#utf8Lines > (this.#isMarked ? this.#utf16Ends : 0);
+  /** Returns the encoding of a mark, unless the text has lines of another one: the mark may be the first value of a list. */
+  #markedOr(marked: Utf16, named: string | undefined): string {
+    const usual = nameOf(named);
+    const isOther = named !== undefined && usual !== 'utf-8';
+    const isContradicted = this.#hasLineEnd && !this.#hasUtf16LineEnd && (isOther || !this.#hasNul);
+    if (!isContradicted || isUtf16(usual)) return marked;
+    if (this.#hasNul || named === undefined) throw this.#ambiguous(marked, named ?? 'windows-1252');
+    return named;
   }
 
   get #isWindows1252(): boolean {
@@ -417,11 +439,12 @@ class EncodingSample {
     }
   }
 
-  #ambiguous(encoding: string): EngagectlError {
-    const other = this.#isMarked ? 'windows-1252' : 'utf-8';
-    return new EngagectlError('E-FORMAT', `${this.#name} may be ${encoding} or ${other}`, {
+  #ambiguous(encoding: Utf16, other: string): EngagectlError {
+    return new EngagectlError('E-FORMAT', `${this.#name} may be UTF-16 or ${other}; nothing was sent`, {
       file: this.#name,
-      why: `it starts like ${encoding}, but has lines of ASCII`,
+      why: this.#isMarked
+        ? `it starts with the mark of ${encoding}, but has line ends of another encoding`
+        : 'it has NULs, but no byte order mark',
       fix: `set its encoding: --encoding ${encoding} or --encoding ${other}`,
     });
   }

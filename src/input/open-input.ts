@@ -126,7 +126,7 @@ interface TextOptions {
   readonly text: TextHasher | undefined;
   /** Encoding that was detected before. */
   readonly known: string | undefined;
-  readonly options: Pick<InputOptions, 'encoding' | 'holdBack'>;
+  readonly options: InputOptions;
 }
 
 /** Decodes the bytes of a source into a window of UTF-8 text. */
@@ -140,7 +140,9 @@ async function openText(
   refuseOtherFiles(head, name);
   const named = options.encoding ?? known;
   const mayGrow = options.holdBack !== undefined;
-  const encoding = await encodingOf(source, head, { named, mayGrow });
+  const format = formatFor(options, name);
+  const mayBeList = format === 'list' || (format === undefined && options.listColumn !== undefined);
+  const encoding = await encodingOf(source, head, { named, mayGrow, mayBeList });
   const isDetected = options.encoding === undefined;
   const decoded = decodeText(all, name, { encoding, isDetected });
   const window = new TextBuffer(text ? text.pass(decoded) : decoded);

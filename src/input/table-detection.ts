@@ -29,6 +29,8 @@ interface Candidate {
   readonly header: SampleRow;
   /** Rows above the header, each with at most one cell that is not empty. */
   readonly titles: number;
+  /** Whether each row above the header is text without quotes, or one quoted cell, and without the name of a key column. */
+  readonly hasPlainTitles: boolean;
   /** Whether the header has a key column. */
   readonly hasKey: boolean;
   /** Whether one of them is the name of a key column: the header of a list or of a table with one column, and no title. */
@@ -38,6 +40,13 @@ interface Candidate {
   readonly fit: number;
   /** Rows below the header that have one cell. */
   readonly single: number;
+}
+
+/** Names of columns, also quoted, and the quote. */
+interface KnownNames {
+  readonly list: readonly string[];
+  readonly keys: readonly string[];
+  readonly quote: string;
 }
 
 interface TableOptions {
@@ -65,7 +74,7 @@ export function detectTable(
   const cellsOf = (names: readonly string[]): string[] =>
     names.flatMap((name) => [bytesOf(name), bytesOf(`${quote}${name}${quote}`)]);
   const keys = cellsOf(options.keyColumns ?? []);
-  const names = { list: [...cellsOf([column]), ...keys], keys };
+  const names = { list: [...cellsOf([column]), ...keys], keys, quote: marks.quote };
   const found = (delimiter === undefined ? delimiters : [delimiter]).flatMap((one) => {
     const rows = sampleRows(text, { delimiter: bytesOf(one), ...marks });
     return candidateOf(rows, one, names) ?? [];
@@ -102,6 +111,8 @@ function choose(
   // Whoever writes a few cells must not be able to make the header a title, and one of their own rows the header.
   const above = titled && [ragged, ...found].find((other) => other && isHeaderAbove(titled, other));
   if (above) throw twoHeaders(name, above, titled);
+  // A quote within a title may begin a cell of a table with another delimiter, whose next line looks like a header.
+  if (titled && !titled.hasPlainTitles) throw noHeader(name, linesAbove + 1, titled);
   if (titled) return titled;
   const ambiguous = fitting.find(({ rows }) => rows > 0);
   if (!ragged && ambiguous && !isNamed) throw noHeader(name, linesAbove + 1, ambiguous);
@@ -114,6 +125,26 @@ function isUnmistakable(candidate: Candidate): boolean {
   const isFull = titles > 0 && titles <= maxTitleLines && rows >= 2 && fit >= 0.9;
   return isFull && !hasColumn && hasNames(candidate);
 }
+
+/** Whether a cell has no quotes, except around all of it, and no name of a key column, as a header with another delimiter. */
+function isPlain(cell: string, { keys, quote }: Pick<KnownNames, 'keys' | 'quote'>): boolean {
+  const isQuoted = quote !== '' && cell.startsWith(quote) && cell.endsWith(quote);
+  const inside = isQuoted ? cell.slice(quote.length, -quote.length) : cell;
+  if ((quote !== '' && inside.includes(quote)) || inside.includes('\0')) return false;
+  return !keys.some((key) => hasWord(inside, key));
+}
+
+/** Whether a text has a word that is no part of a longer one. */
+const hasWord = (text: string, word: string): boolean =>
+  text
+    .split(word)
+    .some(
+      (before, at, { [at + 1]: after }) =>
+        after !== undefined && !/[\w\x80-\xff]$/.test(before) && !/^[\w\x80-\xff]/.test(after),
+    );
+
+/** See `columnName`. */
+const nameIn = (cell: string): string => cell.replace('\xef\xbb\xbf', '');
 
 /**
  * Whether another delimiter has a row above the header that may be the header: it has names, or rows of its width, and
@@ -134,7 +165,7 @@ function hasNames({ header: { cells } }: Candidate): boolean {
 function candidateOf(
   rows: readonly SampleRow[],
   delimiter: string,
-  names: { readonly list: readonly string[]; readonly keys: readonly string[] },
+  names: KnownNames,
 ): Candidate | undefined {
   const filled = ({ cells }: SampleRow): number =>
     cells.filter((cell) => cell.trim() !== '').length;
@@ -147,10 +178,13 @@ function candidateOf(
     delimiter,
     header,
     titles,
+    hasPlainTitles: rows
+      .slice(0, titles)
+      .every(({ cells }) => cells.every((cell) => isPlain(cell, names))),
     hasColumn: rows
       .slice(0, titles)
-      .some(({ cells }) => cells.some((cell) => cell !== '' && names.list.includes(cell))),
-    hasKey: header.cells.some((cell) => names.keys.includes(cell)),
+      .some(({ cells }) => cells.some((cell) => cell !== '' && names.list.includes(nameIn(cell)))),
+    hasKey: header.cells.some((cell) => names.keys.includes(nameIn(cell))),
     rows: below.length,
     fit: fitting.length / (below.length || 1),
     single: below.filter(({ cells }) => cells.length === 1).length,

@@ -8,6 +8,8 @@ import { readText, type Read } from './read-rows.js';
 
 const key = 'identity';
 const delimiters = [',', ';', '\t', '|'];
+/** Delimiters that are not detected: such a table has one column, unless a row of it is taken for the header. */
+const others = ['^', '\x01', '::', ' '];
 
 const words = ['City', 'Email', 'u7', 'u8', 'x', '7', '', ' '];
 
@@ -39,7 +41,8 @@ const texts = fc
 /** A table as a program writes it, which quotes what has its own delimiter, a quote or a line end. */
 const table = fc
   .record({
-    delimiter: fc.constantFrom(...delimiters),
+    delimiter: fc.constantFrom(...delimiters, ...others),
+    quotesAll: fc.boolean(),
     others: fc.uniqueArray(fc.constantFrom<string>('City', 'Email', 'Note', 'Age'), {
       maxLength: 3,
     }),
@@ -48,7 +51,7 @@ const table = fc
     typed: texts,
     titles: fc.array(fc.constantFrom('Report', 'Customers 2026', ''), { maxLength: 2 }),
   })
-  .map(({ delimiter, others, place, column, typed, titles }) => {
+  .map(({ delimiter, quotesAll, others, place, column, typed, titles }) => {
     const at = place % (others.length + 1);
     const header = others.toSpliced(at, 0, key);
     const cells = typed.map((text, n) =>
@@ -57,9 +60,11 @@ const table = fc
       ),
     );
     const written = (cell: string) =>
-      cell.includes(delimiter) || /["\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
+      (quotesAll && cell !== '') || cell.includes(delimiter) || /["\n]/.test(cell)
+        ? `"${cell.replaceAll('"', '""')}"`
+        : cell;
     const lines = [header, ...cells].map((row) => row.map(written).join(delimiter));
-    return { header, cells, titles, text: lines.join('\n') };
+    return { header, cells, titles, delimiter, text: lines.join('\n') };
   });
 
 /** Undefined if the input is refused: by the reader, or since its header has no key column. */
@@ -90,7 +95,9 @@ it.each([
   ['of a table for a command that takes lists', { listColumn: key }],
 ])('takes no row %s for the header', async (_, options) => {
   await fc.assert(
-    fc.asyncProperty(table, async ({ header, cells, titles, text }) => {
+    fc.asyncProperty(table, async ({ header, cells, titles, delimiter, text }) => {
+      // Without a known delimiter in its first line, it is a list.
+      fc.pre(!('listColumn' in options) || delimiters.includes(delimiter));
       // Below a line without delimiters, a table may also be a list.
       const above = header.length === 1 || 'listColumn' in options ? [] : titles;
       const read = await readOrRefused([...above, text].join('\n'), options);
@@ -149,4 +156,33 @@ it('counts the line of the header from the start of the file, and a suggested --
   expect(await errorOf('sep=,\nA title\n', { skipLines: 2 })).toMatchObject({
     details: { line: 3 },
   });
+});
+
+it.each([
+  ['^', false],
+  ['\x01', false],
+  ['::', true],
+  [' ', true],
+])(
+  'makes no header of the inside of a cell, if the delimiter %j is unknown',
+  async (delimiter, quotesAll) => {
+    const inside = `x\nidentity,Note\n${'victim,evil\n'.repeat(200)}z`;
+    const rows = [
+      [key, 'Note'],
+      ['u1', 'hello'],
+      ['u2', inside],
+      ['u3', 'hello'],
+    ];
+    const written = (cell: string) => (quotesAll || cell.includes('\n') ? `"${cell}"` : cell);
+    const text = rows.map((row) => `${row.map(written).join(delimiter)}\n`).join('');
+    expect(await errorOf(text, {})).toMatchObject({ id: 'E-HEADER' });
+  },
+);
+
+it('knows the header by a name with a byte order mark, above ragged rows', async () => {
+  const inside = `x\nidentity,Note\n${'victim,evil\n'.repeat(200)}z`;
+  const rows = ['"\uFEFFidentity";"Note"', 'u1;"hello"', 'u2;"hello";', `u3;"${inside}"`, 'u4;a;'];
+  const read = await readOrRefused(`\n${rows.join('\n')}\n`, {});
+  expect(read?.headers[0] ?? [key, 'Note']).toEqual([key, 'Note']);
+  expect(read?.rows.map(({ text }) => text.slice(0, 2)) ?? []).not.toContain('vi');
 });

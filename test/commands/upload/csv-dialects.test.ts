@@ -102,45 +102,103 @@ it.each([
   }
 });
 
-/** UTF-8 with a cell whose lines look like a table, or a list, in UTF-16 without a mark. */
-const cellOfUtf16 = (before: string, inside: string, encoding: 'utf-16le' | 'utf-16be'): Buffer => {
-  const cell = Buffer.from(inside, 'utf16le');
+/** Text in UTF-8 with a cell whose lines look like a table in UTF-16. */
+const withUtf16 = (before: string, encoding: string, after: string): Buffer => {
+  const victims = Array.from({ length: 20 }, (_, n) => `victim-${n},evil@example.com\n`);
+  const cell = Buffer.from(`${'A'.repeat(20)}\nidentity,Email\n${victims.join('')}`, 'utf16le');
   const bytes = encoding === 'utf-16be' ? cell.swap16() : cell;
-  return Buffer.concat([Buffer.from(before), bytes, Buffer.from('"\nuser-1,x\nuser-2,x\n')]);
+  return Buffer.concat([Buffer.from(before), bytes, Buffer.from(after)]);
 };
-const victims = Array.from({ length: 20 }, (_, n) => `victim-${n},evil@example.com\n`).join('');
+const utf16s = ['utf-16le', 'utf-16be'] as const;
 
 it.each(
-  (['utf-16le', 'utf-16be'] as const).flatMap((encoding) =>
-    ['', 'x'].flatMap((pad) => [
-      ['upload', 'identity,note\nu1,"', pad, encoding] as const,
-      ['demerge', '"', pad, encoding] as const,
+  ['identity,note\nu1,"', 'identity,😀\nu1,"', '\nidentity,имя\nu1,"'].flatMap((before) =>
+    utf16s.flatMap((encoding) => [
+      ['in.csv', before, encoding] as const,
+      ['-', `${before}x`, encoding] as const,
     ]),
   ),
-)('makes no records of a quoted cell that looks like UTF-16: %s %j%s in %s', async (...input) => {
-  const [command, before, pad, encoding] = input;
-  const inside = `${'A'.repeat(20)}\nidentity,Email\n${victims}`;
-  const bytes = cellOfUtf16(before + pad, inside, encoding);
-  for (const name of ['in.txt', '-']) {
+)(
+  'makes no records of a cell that looks like UTF-16: %s %j in %s',
+  async (name, before, encoding) => {
     const { world, service } = await serve();
-    writeFileSync(world.path('in.txt'), bytes);
-    const flags = command === 'demerge' ? ['--yes'] : ['--input-format', 'csv'];
-    const { stderr } = await world.run([command, name, ...flags], { stdin: bytes });
-    expect(JSON.stringify(written(service)), stderr).not.toContain('"victim');
-    if (command === 'demerge') continue;
-    await world.run(['upload', name, ...flags, '--encoding', 'utf-8'], { stdin: bytes });
-    const identities = new Set(written(service).flat().map(({ identity }) => identity)); // prettier-ignore
-    expect(identities).toEqual(new Set(['u1', 'user-1', 'user-2']));
-  }
-});
+    const bytes = withUtf16(before, encoding, '"\nuser-1,Анна\nuser-2,Ürün\n');
+    writeFileSync(world.path('in.csv'), bytes);
+    const { stderr } = await world.run(['upload', name], { stdin: bytes });
+    const sent = new Set(
+      written(service).flatMap((records) => records.map(({ identity }) => identity)),
+    );
+    expect(sent, stderr).toEqual(new Set(['u1', 'user-1', 'user-2']));
+  },
+);
 
-it('says which encodings are possible if there are NULs as in UTF-16, and lines without', async () => {
-  const { world, service } = await serve();
-  writeFileSync(world.path('in.csv'), cellOfUtf16('identity,note\nu1,"', victims, 'utf-16be'));
-  const { code, stderr } = await world.run(['upload', 'in.csv']);
-  expect([code, stderr]).toEqual([8, expect.stringContaining('in.csv may be utf-16be or utf-8')]);
-  expect(stderr).toContain('fix: set its encoding: --encoding utf-16be or --encoding utf-8');
-  expect(written(service)).toEqual([]);
+it.each(
+  ['"', '"x', 'aa,"', 'aa\n"'].flatMap((before) =>
+    utf16s.map((encoding) => [before, encoding] as const),
+  ),
+)(
+  'sends nothing of a list with a value that looks like UTF-16: %j in %s',
+  async (before, encoding) => {
+    const { world, service } = await serve();
+    const bytes = withUtf16(before, encoding, '"\nuser-1\nuser-2\n');
+    writeFileSync(world.path('in.txt'), bytes);
+    for (const flags of [['in.txt'], ['in.txt', '--input-format', 'list'], ['-']]) {
+      const { code, stderr } = await world.run(['demerge', ...flags, '--yes'], { stdin: bytes });
+      expect([code, stderr]).toEqual([8, expect.stringContaining('nothing was sent')]);
+      expect(stderr).toMatch(/fix: set its encoding: --encoding utf-16[lb]e or --encoding utf-8/);
+    }
+    expect(written(service)).toEqual([]);
+  },
+);
+
+/** Characters of UTF-16 whose bytes are ASCII text. */
+const cjk = (text: string): string => Buffer.from(text).toString('utf16le');
+
+it.each([
+  ['upload', 'in.ndjson', '{"identity":"u1","a":"¤"}\n{"identity":"u2"}\n', []],
+  ['upload', 'in.csv', 'identity,a\nu1,¤\nu2,\n', []],
+  [
+    'subscribe',
+    'in.txt',
+    'ann@x.com\n¤\nbob@x.com\n',
+    ['--type', 'email', '--status', 'Unsubscribe'],
+  ],
+])(
+  'makes no records of characters of UTF-16 that are text in UTF-8: %s %s',
+  async (command, name, text, flags) => {
+    const inside = cjk(`\n{"identity":"victim"}\nvictim,x\nvictim@x.com\n${'\nN'.repeat(300)}`);
+    const lists = command === 'subscribe' ? ['utf-16le'] : [];
+    for (const mark of ['\uFEFF', ''])
+      for (const encoding of [[], ['windows-1252'], ['utf-8'], ...(mark ? [] : [['utf-16le']])]) {
+        if (mark === '' && encoding.length > 0 && encoding[0] !== 'utf-16le') continue; // a wrong one of the user
+        const { world, service } = await serve();
+        writeFileSync(world.path(name), Buffer.from(mark + text.replace('¤', inside), 'utf16le'));
+        const named = encoding.flatMap((each) => ['--encoding', each]);
+        const { stderr } = await world.run([command, name, ...flags, ...named]);
+        const sent = JSON.stringify(written(service));
+        expect(sent, stderr).not.toMatch(/"victim/);
+        if (mark !== '' || lists.length === 0 || encoding.length > 0)
+          expect(sent, stderr).toMatch(/u1.*u2|ann@x.com.*bob@x.com/);
+      }
+  },
+);
+
+it('asks for the encoding of a header in UTF-16 whose first letter has no NUL', async () => {
+  for (const [name, text] of [
+    ['in.csv', 'Имя;identity\nАнна;u1\n'],
+    ['in.txt', 'ÜŁ\nĄ\n慢慢\n'],
+  ] as const)
+    for (const encoding of utf16s) {
+      const { world, service } = await serve();
+      const bytes = Buffer.from(text, 'utf16le');
+      writeFileSync(world.path(name), encoding === 'utf-16be' ? bytes.swap16() : bytes);
+      const argv = name === 'in.csv' ? ['upload', name] : ['demerge', name, '--yes'];
+      const asked = await world.run(argv);
+      expect([asked.code, written(service)], asked.stderr).toEqual([8, []]);
+      const { code, stderr } = await world.run([...argv, '--encoding', encoding]);
+      expect(code, stderr).toBe(0);
+      expect(JSON.stringify(service.requests().map(({ body }) => body))).toMatch(/Анна|慢慢/);
+    }
 });
 
 it.each(['utf-16le', 'utf-16be'])(
@@ -157,21 +215,32 @@ it.each(['utf-16le', 'utf-16be'])(
   },
 );
 
-it('does not take the first value of a list for a mark of UTF-16', async () => {
-  const { world, service } = await serve();
-  const bytes = Buffer.from('ÿþanna\nuser12\nuser13\nuser14\nuser1\n', 'latin1');
-  writeFileSync(world.path('in.txt'), bytes);
-  const list = ['demerge', 'in.txt', '--input-format', 'list', '--yes'];
-  const asked = await world.run(list);
-  expect([asked.code, written(service)]).toEqual([8, []]);
-  expect(asked.stderr).toContain('--encoding utf-16le or --encoding windows-1252');
-  const { stderr } = await world.run([...list, '--encoding', 'windows-1252']);
-  const sent = service.requests().map(({ body }) => body);
-  expect(sent, stderr).toMatchObject([{ identities: ['ÿþanna', 'user12', 'user13', 'user14', 'user1'] }]); // prettier-ignore
-});
+it.each([
+  ['windows-1252', 'ÿþanna\nuser12\nuser13\n', ['ÿþanna', 'user12', 'user13']],
+  ['windows-1251', 'ÿþàííà\nîëüãà\n', ['яюанна', 'ольга']],
+])(
+  'does not take the first value of a list in %s for a mark of UTF-16',
+  async (encoding, text, values) => {
+    for (const name of ['in.txt', '-']) {
+      const { world, service } = await serve();
+      const bytes = Buffer.from(text, 'latin1');
+      writeFileSync(world.path('in.txt'), bytes);
+      const list = ['demerge', name, '--input-format', 'list', '--yes'];
+      const asked = await world.run(list, { stdin: bytes });
+      expect([asked.code, written(service)]).toEqual([8, []]);
+      expect(asked.stderr).toContain('--encoding utf-16le or --encoding windows-1252');
+      const { stderr } = await world.run([...list, '--encoding', encoding], { stdin: bytes });
+      expect(
+        service.requests().map(({ body }) => body),
+        stderr,
+      ).toMatchObject([{ identities: values }]);
+    }
+  },
+);
 
 it.each([
   ['u.csv', 'identity,City\nu1,Größe\n', ['--encoding', 'utf-16le'], 'why: it starts with text in UTF-8'], // prettier-ignore
+  ['u.csv', 'identity,City\n\uFFFD,Oslo\n', ['--encoding', 'utf-16le'], 'why: it starts with text in UTF-8'], // prettier-ignore
   ['u.ndjson', '{"identity":"u1"}\n', ['--encoding', 'utf-16be'], 'E-FORMAT: u.ndjson is not utf-16be'], // prettier-ignore
   ['u.tsv', 'identity;City\nu1;Oslo\n', [], "fix: set the delimiter: --delimiter ';'"],
 ])(
