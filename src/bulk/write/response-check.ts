@@ -67,6 +67,9 @@ function errorBesideSuccess({ status, unprocessed, code, error }: WriteResponse)
   return `status "${status}", but ${code === undefined ? 'an error' : `code ${toText(code)}`}: ${words}`;
 }
 
+/** Of `1,000`, no part is a number. */
+const recordNumber = /record number\s*:\s*(\d(?:\w|[.,'’\u{a0}\u{202f}]\d)*)/giu;
+
 /**
  * Matches an entry by the record number in its message, otherwise by an unambiguous identity or value. A number does not
  * count if the entry shows a record of another user of the request: a service may number otherwise than documented, and the
@@ -77,12 +80,15 @@ function recordFinder(batch: Batch) {
   const positionOf = (name: string) => (names ??= positionsByName(batch)).get(name);
   return (error: string, echo: unknown): number | undefined => {
     const name = nameOf(echo);
-    // The last number counts: a message may quote a value of the record before it. Of `1,000`, no part counts.
-    const number = [
-      ...error.matchAll(/record number\s*:\s*(\d(?:\w|[.,'’\u{a0}\u{202f}]\d)*)/giu),
-    ].at(-1)?.[1];
+    const numbers = [...error.matchAll(recordNumber)];
+    // The last of several counts, at the end of the message, which may quote a value of the record before it.
+    const last = numbers.at(-1);
+    const isClear =
+      new Set(numbers.map(([, each]) => each)).size < 2 ||
+      /^[\s.;!)]*$/.test(error.slice(last!.index + last![0].length));
+    const number = isClear ? last?.[1] : '';
     if (number !== undefined) {
-      const position = /\D/.test(number) ? -1 : Number(number) - 1;
+      const position = /^\d+$/.test(number) ? Number(number) - 1 : -1;
       if (position < 0 || position >= batch.size) return undefined;
       const isOther = name !== undefined && name !== nameOf(recordAt(batch, position));
       return isOther && positionOf(name) !== undefined ? undefined : position;

@@ -431,6 +431,10 @@ describe('D inconsistent responses', () => {
       },
     ],
     ['number 0', lie('Skipped record number : 0')],
+    [
+      'a number before text with another number',
+      lie('Skipped record number : 1, identity "record number : 2"'),
+    ],
     ['a number with a thousands separator', lie('Skipped record number : 1,000')],
     ['a number that is none of a record', lie('Skipped record number : 1e3')],
     ['an entry that names nothing', lie('Phone is not valid.')],
