@@ -148,11 +148,33 @@ export const unnamedOption: OptionName = (option) => option;
 /** Grace period for requests in flight after an interrupt, in milliseconds. */
 export const graceMilliseconds = 10_000;
 
-/** Converts an abort reason to the error that the work ends with. */
-export function interruptionError(reason: unknown): EngagectlError {
-  if (reason instanceof EngagectlError) return reason;
-  const why = reason instanceof Error ? reason.message : String(reason);
-  return new EngagectlError('E-INTERRUPTED', 'the run was aborted', { why, cause: reason });
+/** Converts the abort reason of a runtime to the error that the work ends with: an EngagectlError is that error. */
+export const interruptionError = (reason: unknown): EngagectlError =>
+  asEngagectlError(reason) ?? callerAbort(reason);
+
+/** Converts the abort reason of a library caller, which may be the error of another job, to E-INTERRUPTED. */
+export const callerAbort = (reason: unknown): EngagectlError =>
+  new EngagectlError('E-INTERRUPTED', 'the run was aborted', {
+    why: reasonText(reason),
+    cause: reason,
+  });
+
+// A reason can be any value: one without a prototype has no text, and a proxy throws at every use.
+
+function asEngagectlError(reason: unknown): EngagectlError | undefined {
+  try {
+    return reason instanceof EngagectlError ? reason : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function reasonText(reason: unknown): string {
+  try {
+    return String(reason instanceof Error ? reason.message : reason);
+  } catch {
+    return 'the reason has no text';
+  }
 }
 
 /** Formats a whole number like `1,234,567`. Not by `toLocaleString`, which first loads its tables: 15 ms. */

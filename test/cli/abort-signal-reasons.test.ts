@@ -19,6 +19,7 @@ const commands = [
 const reasons = [
   ['an error of another kind', () => new Error('the caller went home'), 'the caller went home'],
   ['a text', () => 'enough', 'enough'],
+  ['an object without text', () => Object.create(null) as unknown, 'the reason has no text'],
   ['none', () => undefined, 'This operation was aborted'],
 ] as const;
 

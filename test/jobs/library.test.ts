@@ -4,7 +4,7 @@ import path from 'node:path';
 import { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { connect, type Account } from '../../src/index.js';
+import { connect, EngagectlError, type Account } from '../../src/index.js';
 import { startService, type TestService } from '../../src/testing.js';
 import { until } from '../support/until.js';
 
@@ -242,6 +242,23 @@ describe('upload', () => {
     ['a string', 'enough', 'enough'],
     ['nothing', undefined, /aborted/],
     ['an error', new Error('no time'), 'no time'],
+    [
+      'the error of another job',
+      new EngagectlError('E-ALREADY-SENT', 'sent by another job'),
+      'sent by another job',
+    ],
+    ['an object without text', Object.create(null), /no text/],
+    ['an object whose text throws', { toString: () => decodeURI('%') }, /no text/],
+    [
+      'a proxy that throws',
+      new Proxy({}, { getPrototypeOf: () => JSON.parse('') as object }),
+      /no text/,
+    ],
+    [
+      'an error without a message',
+      Object.assign(new Error(), { message: Symbol('s') }),
+      'Symbol(s)',
+    ],
   ])('stops on a signal whose reason is %s, and can be resumed', async (_, reason, why) => {
     const file = inFolder('long.csv');
     writeFileSync(file, csv(3000, 1000));
@@ -378,6 +395,18 @@ describe('exports', () => {
     await expect(reading).rejects.toMatchObject({ id: 'E-INTERRUPTED' });
     const file = account.exportEvents({ ...query, signal }).toFile(inFolder('none.ndjson'));
     expect(await file.result).toMatchObject({ exitCode: 130, error: { id: 'E-INTERRUPTED' } });
+  });
+
+  it('end as aborted, and not as the job whose error is the reason', async () => {
+    const reason = new EngagectlError('E-REJECTED', 'of another job', { fix: 'correct them' });
+    const signal = AbortSignal.abort(reason);
+    const aborted = { id: 'E-INTERRUPTED', exitCode: 130, details: { why: 'of another job' } };
+    await expect(all(account.exportEvents({ ...query, signal }))).rejects.toMatchObject(aborted);
+    const file = account.exportEvents({ ...query, signal }).toFile(inFolder('none.ndjson'));
+    const { exitCode, error } = await file.result;
+    expect([exitCode, error?.id, error?.details.fix]).toEqual([130, 'E-INTERRUPTED', undefined]);
+    const lookUp = account.getProfile({ identity: 'a' }, { signal });
+    await expect(lookUp).rejects.toMatchObject(aborted);
   });
 
   it('describe errors in the terms of the library', async () => {

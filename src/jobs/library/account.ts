@@ -362,6 +362,7 @@ async function* lookUpAll(
   const failures: RejectedRecord[] = [];
   const { signal } = options;
   yield* channelReader<LookedUpUser>(async (found, left) => {
+    refuseWrongOptions(options, { job: 'getProfiles' });
     const context = library.of(signal ? AbortSignal.any([signal, left]) : left, stream);
     const into: ProfileSink = {
       bytes: 0,
@@ -376,7 +377,6 @@ async function* lookUpAll(
     const rejected = (record: RejectedRecord) => {
       if (record.stage === 'parse' || record.stage === 'validate') failures.push(record);
     };
-    refuseWrongOptions(options, { job: 'getProfiles' });
     const { getProfiles } = await import('../get-profiles.js');
     const { error } = await toEngagectlError(
       getProfiles({ ...options, users, into }, context, { rejected }),

@@ -3,7 +3,7 @@ import { setMaxListeners } from 'node:events';
 import { defaultHeaderPrefix } from '../../contract/endpoints.js';
 import { defaultRememberMs } from '../../bulk/event-memory/event-store.js';
 import { limits } from '../../contract/limits.js';
-import { EngagectlError, interruptionError } from '../../errors.js';
+import { callerAbort, EngagectlError, interruptionError } from '../../errors.js';
 import { trustedFolder } from '../../files/ownership.js';
 import { timeZone } from '../../time-zone.js';
 import { openConnection } from '../connection.js';
@@ -16,6 +16,12 @@ import type { JobProgress } from '../job-results.js';
 
 /** Creates a runtime with an abort signal. */
 export type RuntimeOf = (signal: AbortSignal) => Runtime;
+
+/** Context of one job. */
+export interface LibraryJobContext extends JobContext {
+  /** Stops listening to the caller's signal. Called when the job has ended. */
+  readonly release: () => void;
+}
 
 /** Context that all jobs of an account share, including the connection. */
 export class LibraryContext {
@@ -42,11 +48,13 @@ export class LibraryContext {
   }
 
   /** Creates the context of one job. `input` replaces standard input. */
-  of(signal?: AbortSignal, input?: Readable): JobContext {
+  of(caller?: AbortSignal, input?: Readable): LibraryJobContext {
     const { timezone = 'UTC', stateFolder } = this.#options;
     const log = this.#log;
-    const runtime = this.#runtimeOf(ownSignal(signal));
+    const { signal, release } = ownSignal(caller);
+    const runtime = this.#runtimeOf(signal);
     return {
+      release,
       runtime: input ? (Object.create(runtime, { stdin: { value: input } }) as Runtime) : runtime,
       words: libraryWording,
       messages: {
@@ -111,18 +119,25 @@ const harmless =
   };
 
 /**
- * Derives a signal for one run. Listeners are not added to the caller's signal, which many runs may
- * share; the derived one allows any number without a warning of Node.js.
+ * Creates the signal of one run, whose reason is always E-INTERRUPTED. The listener is not added to the caller's signal,
+ * which many runs may share, but to one derived from it, which Node keeps in memory until the listener is removed.
  */
-function ownSignal(caller: AbortSignal | undefined): AbortSignal {
-  const own = caller ? AbortSignal.any([caller]) : new AbortController().signal;
-  setMaxListeners(0, own);
-  return own;
+function ownSignal(
+  caller: AbortSignal | undefined,
+): Pick<LibraryJobContext, 'release'> & { readonly signal: AbortSignal } {
+  const own = new AbortController();
+  setMaxListeners(0, own.signal);
+  if (!caller) return { signal: own.signal, release: () => undefined };
+  const derived = AbortSignal.any([caller]);
+  const abort = () => own.abort(callerAbort(derived.reason));
+  if (derived.aborted) abort();
+  else derived.addEventListener('abort', abort, { once: true });
+  return { signal: own.signal, release: () => derived.removeEventListener('abort', abort) };
 }
 
 /** Starts a run. `work` calls `started` with a function that returns the progress. */
 export function startRun<Result>(
-  context: JobContext,
+  context: LibraryJobContext,
   work: (started: (progress: () => JobProgress) => void) => Promise<Result>,
 ): Run<Result> {
   let progress: (() => JobProgress) | undefined;
@@ -145,13 +160,18 @@ const nothingYet: JobProgress = {
   waiting: undefined,
 };
 
-/** Converts the reason of an aborted signal to an EngagectlError. */
-export async function toEngagectlError<T>(work: Promise<T>, { runtime }: JobContext): Promise<T> {
+/** Waits for a job, then releases its context. Throws the reason of an aborted signal as an EngagectlError. */
+export async function toEngagectlError<T>(
+  work: Promise<T>,
+  { runtime, release }: LibraryJobContext,
+): Promise<T> {
   try {
     return await work;
   } catch (error) {
     if (error instanceof EngagectlError || !runtime.signal.aborted) throw error;
     throw interruptionError(runtime.signal.reason);
+  } finally {
+    release();
   }
 }
 
