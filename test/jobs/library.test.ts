@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Readable } from 'node:stream';
@@ -321,6 +321,25 @@ describe('upload', () => {
     await expect(account.upload([{ identity: 'a' }], { signal }).result).rejects.toMatchObject({
       id: 'E-INTERRUPTED',
     });
+  });
+
+  it('finds a relative stateFolder again after the program changed its directory', async () => {
+    const events = inFolder('once.ndjson');
+    const event = { identity: 'u', type: 'event', evtName: 'Once', ts: 1_700_000_000, evtData: {} };
+    writeFileSync(events, `${JSON.stringify(event)}\n`);
+    const before = process.cwd();
+    process.chdir(folder);
+    try {
+      const options = { baseUrl: service.url, ...credentials, stateFolder: 'relative' };
+      await using moving = connect(options);
+      expect(await moving.upload(events).result).toMatchObject({ accepted: 1 });
+      mkdirSync(inFolder('elsewhere'));
+      process.chdir('elsewhere');
+      expect(await moving.upload(events).result).toMatchObject({ error: { id: 'E-ALREADY-SENT' } });
+      expect(existsSync(inFolder('elsewhere/relative'))).toBe(false);
+    } finally {
+      process.chdir(before);
+    }
   });
 
   it('lets only one of two runs of the same job work', async () => {
@@ -684,6 +703,12 @@ it.each([
 ])('connects with no unknown options: %j', (wrong, message) => {
   const options = { baseUrl: service.url, ...credentials, ...(wrong as object) };
   expect(() => connect(options)).toThrow(message);
+});
+
+it.each([null, 5])('refuses a stateFolder that is %j', (stateFolder) => {
+  const options = { baseUrl: service.url, ...credentials, stateFolder: stateFolder as never };
+  const message = `stateFolder must be a string, found ${typeof stateFolder}`;
+  expect(() => connect(options)).toThrow(expect.objectContaining({ id: 'E-CONFIG', message }));
 });
 
 it('refuses an address that is not set', () => {

@@ -47,7 +47,8 @@ export interface ConnectOptions {
   };
   /**
    * Folder for journals of runs from or to files, so that another process can resume them. May be
-   * the state directory of the command line. Default: no journals.
+   * the state directory of the command line. A relative path starts at the directory that is current when `connect` is called.
+   * Default: no journals.
    */
   readonly stateFolder?: string;
   /** Receives the messages of the command line, and each request as `verbose`. */

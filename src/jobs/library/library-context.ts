@@ -28,18 +28,26 @@ export class LibraryContext {
   readonly #options: ConnectOptions;
   readonly #runtimeOf: RuntimeOf;
   readonly #log: NonNullable<ConnectOptions['log']>;
+  /** Absolute: a later job must find the runs, although the program may have changed its directory. */
+  readonly #runsFolder: string | undefined;
   #connection: Promise<Connection> | undefined;
 
-  /** Throws E-USAGE for unknown options. */
+  /** Throws E-USAGE for unknown options, and E-CONFIG for a `stateFolder` that is not a string. */
   constructor(options: ConnectOptions, runtimeOf: RuntimeOf) {
     refuseUnknownOptions(options);
+    const { stateFolder } = options;
+    if (stateFolder !== undefined) {
+      refuseNonText({ stateFolder });
+      const { cwd } = runtimeOf(new AbortController().signal);
+      this.#runsFolder = path.resolve(cwd, stateFolder, 'runs');
+    }
     this.#options = options;
     this.#runtimeOf = runtimeOf;
     this.#log = harmless(options.log);
   }
 
   get keepsRuns(): boolean {
-    return this.#options.stateFolder !== undefined;
+    return this.#runsFolder !== undefined;
   }
 
   /** Throws E-CONFIG if runs are not kept and so cannot be resumed. */
@@ -49,8 +57,9 @@ export class LibraryContext {
 
   /** Creates the context of one job. `input` replaces standard input. */
   of(caller?: AbortSignal, input?: Readable): LibraryJobContext {
-    const { timezone = 'UTC', stateFolder } = this.#options;
+    const { timezone = 'UTC' } = this.#options;
     const log = this.#log;
+    const runsFolder = this.#runsFolder;
     const { signal, release } = ownSignal(caller);
     const runtime = this.#runtimeOf(signal);
     return {
@@ -68,8 +77,8 @@ export class LibraryContext {
       // The connection stays open for the next job.
       connect: async () => ({ ...(await this.#connect()), close: () => Promise.resolve() }),
       runsFolder: () => {
-        if (stateFolder === undefined) throw noPlace();
-        return trustedFolder(path.resolve(runtime.cwd, stateFolder, 'runs'), runtime);
+        if (runsFolder === undefined) throw noPlace();
+        return trustedFolder(runsFolder, runtime);
       },
     };
   }
