@@ -8,9 +8,8 @@ import { choice, nonEmpty, rejectsFile } from './flags/value-parsers.js';
 import { isStdout } from '../jobs/output-options.js';
 import { sanitizeJsonText } from '../ui/sanitize.js';
 import type { LookupRequest, ProfileSink, LookupTarget } from '../jobs/get-profiles.js';
-import type { OutputStream, Runtime } from '../runtime.js';
+import type { OutputStream } from '../runtime.js';
 import type { CommandContext } from './shared/job-context.js';
-import type { GlobalOptions } from './shared/global-options.js';
 import type { Invocation, CommandSpec } from './shared/command-spec.js';
 import type { FlagsOf, OptionTable } from './flags/option-table.js';
 
@@ -75,9 +74,8 @@ export const command: CommandSpec<LookUpFlags & UserFlags> = {
     const { flags } = call;
     const { column, ...users } = selectedUsers(call);
     if ('input' in users) requireInput(users.input === '-' ? [] : [users.input], call);
-    const settings = call.settings();
     const columns = column === undefined ? {} : { column };
-    await runLookUp({ users, flags: { ...flags, ...columns } }, settings, call.runtime);
+    await runLookUp({ users, flags: { ...flags, ...columns } }, call);
   },
 };
 
@@ -123,12 +121,14 @@ function selectedUsers({ operands: values, flags, command }: Invocation<UserFlag
   return way;
 }
 
+type LookUpCall = Pick<Invocation, 'settings' | 'runtime' | 'refuseOutputs'>;
+
 /** Runs get-profile from its flags to its summary. Throws the error that the command ends with. */
 async function runLookUp(
   { users, flags }: { readonly users: LookupTarget; readonly flags: LookUpFlags },
-  settings: GlobalOptions,
-  runtime: Runtime,
+  { settings: settingsOf, runtime, refuseOutputs }: LookUpCall,
 ): Promise<void> {
+  const settings = settingsOf();
   const [{ isSingle, getProfiles }, { prettyPrintJson }, { runJob }] = await Promise.all([
     import('../jobs/get-profiles.js'),
     import('../text/raw-json.js'),
@@ -146,7 +146,7 @@ async function runLookUp(
       verb: 'found',
       nouns: 'users',
       reads: true,
-      job: async (context, hooks) => getProfiles(request, context, hooks),
+      job: async (context, hooks) => getProfiles(request, { ...context, refuseOutputs }, hooks),
       refineError: (error, context) => (single ? notFoundError(users, error, context) : error),
       // A single profile needs no figures.
       figures: !single,

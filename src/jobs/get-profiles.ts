@@ -89,6 +89,7 @@ export async function getProfiles(
       zone: connection.zone,
       now: context.runtime.now(),
     });
+    if (output !== undefined) await context.refuseOutputs?.([output]);
     const dated = { ...request, ...(output !== undefined && { output }) };
     const traffic = { requests: 0, retries: 0 };
     const waits = retryStatusOf(connection, context);

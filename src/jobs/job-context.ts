@@ -27,6 +27,8 @@ export interface JobContext {
   connect(): Promise<Connection>;
   /** Absolute path of the folder of runs. Throws E-CONFIG if there is none. */
   runsFolder(): string;
+  /** Throws E-USAGE for output files that the command line names for something else, too. */
+  readonly refuseOutputs?: (files: readonly string[]) => Promise<void>;
   /** Replacements for parts of the engine, for a job that is part of a larger one. */
   readonly ports?: EnginePorts;
 }

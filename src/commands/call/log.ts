@@ -92,6 +92,7 @@ async function runLog(call: Invocation<LogFlags>): Promise<void> {
   const { json, timezone = 'UTC' } = call.settings();
   const today = { zone: timeZone(timezone), now: call.runtime.now() };
   const output = expandDate(how.output, today);
+  if (output !== undefined) await call.refuseOutputs([output]);
   await withCallRecords(call, async (account, context) => {
     const records = await logCalls({ ...how, ...(output && { output }), since }, account, context);
     if (!json) return context.messages.note(count(records, 'call'));

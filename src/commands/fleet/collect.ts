@@ -146,7 +146,7 @@ function resultsOf({ run, signed }: FoundRun): ShardResult[] {
 async function oneRejectsFile(
   { run, signed }: FoundRun,
   results: readonly ShardResult[],
-  { flags, runtime, program }: Invocation<CollectFlags>,
+  { flags, runtime, program, refuseOutputs }: Invocation<CollectFlags>,
 ): Promise<string | null> {
   const { mergeRejects } = await import('../../jobs/rejects.js');
   const within = await parseNestedCommand(run.argv, { program, runtime });
@@ -159,6 +159,7 @@ async function oneRejectsFile(
   const named = within.flags.rejects ?? rejectsFileOf(within.files[0] ?? run.command);
   const target = flags.output ?? path.resolve(run.cwd, named);
   const file = path.resolve(runtime.cwd, target);
+  await refuseOutputs([file]);
   const count = await mergeRejects(files, within.files, file, { ...runtime, cwd: run.cwd });
   return count === 0 ? null : target;
 }
@@ -167,7 +168,7 @@ async function oneRejectsFile(
 async function joinExport(
   { run, signed }: FoundRun,
   results: readonly ShardResult[],
-  { flags, runtime, program, settings }: Invocation<CollectFlags>,
+  { flags, runtime, program, settings, refuseOutputs }: Invocation<CollectFlags>,
 ): Promise<string> {
   const { mergeShardOutputs } = await import('../../jobs/export/merge-shards.js');
   const { flags: submitted } = await parseNestedCommand(run.argv, { program, runtime });
@@ -197,6 +198,7 @@ async function joinExport(
       return { options: { ...options, overwrite }, slices };
     },
   );
+  await refuseOutputs(documents.flatMap(({ options }) => options.path ?? []));
   await mergeShardOutputs(documents, { runtime, messages: messagePrinter(settings(), runtime) });
   return template;
 }

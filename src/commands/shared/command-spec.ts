@@ -45,7 +45,14 @@ export interface Invocation<Flags = object> {
   readonly program: CommandTree;
   /** Returns the global options. Throws if an environment variable is invalid. */
   readonly settings: () => GlobalOptions;
+  /**
+   * Refuses output files that the command line also names by another option. For names that are known late, because
+   * --output is a pattern. Throws E-USAGE.
+   */
+  readonly refuseOutputs: RefuseOutputs;
 }
+
+export type RefuseOutputs = (files: readonly string[]) => Promise<void>;
 
 /** Access to all commands, for commands such as `help` and `completion`. */
 export interface CommandTree {
@@ -113,24 +120,43 @@ export async function addCommand(
     const options = [...(spec.options ?? []), ...globalOptionTable];
     begin(async () => {
       const given = { ...command.optsWithGlobals(), ...flags };
-      await refuseSharedFiles(given, { ...spec, options }, { operands, runtime });
-      await spec.run?.({ operands, flags, command, settings, ...context, runtime });
+      const named = namedFiles(given, { ...spec, options }, operands);
+      await refuseSharedFiles(named, runtime);
+      const refuseOutputs = outputCheck(named, runtime);
+      await spec.run?.({ operands, flags, command, settings, ...context, runtime, refuseOutputs });
     });
   });
 }
 
-/** Refuses files that a command would write twice, or read and write. Throws E-USAGE. */
-async function refuseSharedFiles(
+type NamedFiles = ReturnType<typeof filesOf>;
+
+/** Returns the files that a command line names for reading and writing. */
+function namedFiles(
   flags: Readonly<Record<string, unknown>>,
   { options = [], operands: declared = [] }: Pick<CommandSpec, 'options' | 'operands'>,
-  { operands, runtime }: Pick<Invocation, 'operands' | 'runtime'>,
-): Promise<void> {
+  operands: readonly string[],
+): NamedFiles {
   const { written, read } = filesOf(options, flags);
-  if (written.length === 0) return;
   const inputs = declared.some(([name]) => name.startsWith('[file')) ? operands : [];
-  const rejects = defaultRejects(options, flags, inputs);
+  const rejects = written.length > 0 ? defaultRejects(options, flags, inputs) : [];
+  return { written: [...rejects, ...written], read: [...read, ...inputs] };
+}
+
+/** Refuses files that a command would write twice, or read and write. Throws E-USAGE. */
+async function refuseSharedFiles({ written, read }: NamedFiles, { cwd }: Runtime): Promise<void> {
+  if (written.length === 0) return;
   const { refuseReplacedFiles } = await import('../../files/path-checks.js');
-  refuseReplacedFiles([...rejects, ...written], [...read, ...inputs], runtime.cwd);
+  refuseReplacedFiles(written, read, cwd);
+}
+
+function outputCheck({ written, read }: NamedFiles, { cwd }: Runtime): RefuseOutputs {
+  const others = written.filter(([option]) => option !== '--output');
+  return async (files) => {
+    if (others.length === 0 && read.length === 0) return;
+    const { refuseReplacedFiles } = await import('../../files/path-checks.js');
+    // One by one: of daily files, one may be a link to another.
+    for (const file of files) refuseReplacedFiles([...others, ['--output', file]], read, cwd);
+  };
 }
 
 /** Returns the rejects file that a command writes if its flags name none; see openRejects. */

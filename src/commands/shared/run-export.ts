@@ -27,10 +27,10 @@ interface ExportCommand<Flags> {
 
 /** Runs an export from its flags to its summary. Throws the error that the command ends with. */
 export async function runExport<Flags extends ExportFlags & ShardFlags>(
-  call: Pick<Invocation<Flags>, 'command' | 'flags' | 'settings' | 'runtime'>,
+  call: Pick<Invocation<Flags>, 'command' | 'flags' | 'settings' | 'runtime' | 'refuseOutputs'>,
   { name, concurrency, parts, job }: ExportCommand<Flags>,
 ): Promise<void> {
-  const { flags, runtime } = call;
+  const { flags, runtime, refuseOutputs } = call;
   const { settings, shard } = resolveShard(call);
   await runJob(
     {
@@ -41,7 +41,7 @@ export async function runExport<Flags extends ExportFlags & ShardFlags>(
       nouns: name === 'export-events' ? 'events' : 'profiles',
       next: previewCommand(flags.output),
       reads: true,
-      job: async (context, hooks) => job({ ...flags, shard }, context, hooks),
+      job: async (context, hooks) => job({ ...flags, shard }, { ...context, refuseOutputs }, hooks),
       parts,
       advise: (error, { unfinished }, messages) =>
         adviseResume({ error, unfinished, output: flags.output }, messages),

@@ -88,6 +88,7 @@ export async function runExport(
     if (request.missing) refuseToday(range, today, context.words);
     else if (request.output?.includes('{day}')) warnOfToday(range, today, context);
     if (request.limit !== undefined) refuseManyFiles(kind, dated, { range, words: context.words });
+    await refuseOtherOutputs(newFiles(exporting, range), exporting.context); // before --fresh removes a run
     return await runConnected(exporting, range);
   } finally {
     await connection.close();
@@ -100,9 +101,7 @@ function refuseManyFiles(
   request: ExportRequest,
   { range, words }: { readonly range: DateRange; readonly words: JobContext['words'] },
 ): void {
-  const isOne =
-    filesOf(slicesOf(kind, request, kind.slicing === 'days' ? dayRanges(range) : [range])).length <=
-    1;
+  const isOne = newFiles({ kind, request }, range).length <= 1;
   if (isOne && !request.missing && !request.shard) return;
   const limit = words.option('limit', String(request.limit));
   throw new EngagectlError('E-USAGE', `${limit} requires a single output file`, {
@@ -111,6 +110,21 @@ function refuseManyFiles(
   });
 }
 
+/** Throws E-USAGE for a file that the command line also names as its report or log. */
+async function refuseOtherOutputs(
+  files: readonly FileSlices[],
+  { refuseOutputs }: JobContext,
+): Promise<void> {
+  await refuseOutputs?.(files.flatMap((slices) => fileOf(slices) ?? []));
+}
+
+/** Returns the files of a run that starts now. */
+const newFiles = (
+  { kind, request }: Pick<ExportContext, 'kind' | 'request'>,
+  range: DateRange,
+): FileSlices[] =>
+  filesOf(slicesOf(kind, request, kind.slicing === 'days' ? dayRanges(range) : [range]));
+
 async function runConnected(exporting: ExportContext, requestedRange: DateRange) {
   const { kind, context, hooks } = exporting;
   const { zone } = exporting.connection;
@@ -118,6 +132,7 @@ async function runConnected(exporting: ExportContext, requestedRange: DateRange)
   let keep = run.kept?.resumed === true;
   try {
     const plan = await planExport(run, exporting, requestedRange);
+    await refuseOtherOutputs(plan.files, context);
     const days = `${formatDay(plan.from)} to ${formatDay(plan.to)}, ${zone.name}`;
     const work = await prepareExport(exporting, plan.files, run);
     const planned = plannedRequests(work);

@@ -12,8 +12,9 @@ import { serve, written } from '../../support/serve.js';
 
 // A file that a command line names twice: as two inputs, its records would be read twice; as an output, it would be replaced.
 
+const noon = Date.parse('2026-11-29T12:00:00Z');
 const stage = async () => {
-  const { service, world } = await serve();
+  const { service, world } = await serve({}, { now: () => noon });
   writeFileSync(world.path('a.csv'), 'identity,ts,evtName\nu1,1700000000,Visit\n');
   writeFileSync(world.path('b.csv'), 'identity,ts,evtName\nu2,1700000000,Visit\n');
   writeFileSync(
@@ -116,6 +117,44 @@ it.each([
   );
   expect(code).toBe(2);
   expect(contents(world.cwd)).toEqual(before);
+  expect(service.requests()).toEqual([]);
+});
+
+it.each([
+  [
+    'export-events --event A --from 1d --to today -o e-{day}.ndjson --report e-2026-11-28.ndjson',
+    '--report',
+  ],
+  [
+    'export-events --event A --from 1d --to today -o e-{day}.ndjson --report link/e-2026-11-28.ndjson',
+    '--report',
+  ],
+  [
+    'export-events --event A --from 1d --to yesterday -o e-{day}.ndjson --missing --log-file e-2026-11-28.ndjson',
+    '--log-file',
+  ],
+  ['export-events --event A --from 1d --to today -o {event}.ndjson --report A.ndjson', '--report'],
+  [
+    'export-profiles --event A --from 1d --to today -o p-{date}.ndjson --report p-2026-11-29.ndjson',
+    '--report',
+  ],
+  ['get-profile --input a.csv -o p-{date}.ndjson --rejects p-2026-11-29.ndjson', '--rejects'],
+])('exits 2 if a name that a pattern makes is that of another output: %s', async (line, option) => {
+  const { service, world } = await stage();
+  symlinkSync('.', world.path('link'));
+  const { code, stderr } = await world.run(line.split(' '));
+  expect(stderr).toContain(`is the file of both ${option} and --output`);
+  expect(code).toBe(2);
+  expect(service.requests()).toEqual([]);
+});
+
+it('exits 2 if a name that a pattern makes is that of the input', async () => {
+  const { service, world } = await stage();
+  writeFileSync(world.path('2026-11-29.csv'), 'identity\nu1\n');
+  const line = 'get-profile --input 2026-11-29.csv -o {date}.csv --overwrite';
+  const { code, stderr } = await world.run(line.split(' '));
+  expect([code, stderr]).toEqual([2, expect.stringContaining('2026-11-29.csv is an input')]);
+  expect(readFileSync(world.path('2026-11-29.csv'), 'utf8')).toBe('identity\nu1\n');
   expect(service.requests()).toEqual([]);
 });
 
