@@ -169,7 +169,8 @@ function asEngagectlError(reason: unknown): EngagectlError | undefined {
   }
 }
 
-function reasonText(reason: unknown): string {
+/** Returns the text of a thrown value or abort reason. */
+export function reasonText(reason: unknown): string {
   try {
     return String(reason instanceof Error ? reason.message : reason);
   } catch {

@@ -186,9 +186,59 @@ describe('upload', () => {
     }
     const run = account.upload(records());
     const rejects = await all(run.rejects());
-    const { read, accepted, exitCode } = await run.result;
+    const { read, accepted, exitCode, error } = await run.result;
     expect([read, exitCode]).toEqual([5000, 9]);
     expect(rejects.length).toBe(5000 - accepted);
+    const { message, details } = error!;
+    expect([message, details.why]).toEqual([
+      'the source cannot be read',
+      'the connection was lost',
+    ]);
+  });
+
+  it('reports a failing stream as the source, and not as standard input', async () => {
+    const broken = new Readable({ read() {} });
+    broken.push(csv(3));
+    setImmediate(() => broken.destroy(new Error('the connection was lost')));
+    const failed = {
+      message: 'the source cannot be read',
+      details: { why: 'the connection was lost' },
+    };
+    const outcome = await account.upload(broken).result.catch((error: unknown) => ({ error }));
+    expect(outcome.error).toMatchObject({ id: 'E-FILE-READ', ...failed });
+  });
+
+  it.each([
+    ['an object', { identity: 'user-1' }, 'an object'],
+    ['a list', ['user-1'], 'an object'],
+    ['a number', 7, 'a number'],
+  ])('refuses a stream of records, and says how to pass them: %s', async (_, chunk, found) => {
+    const sent = service.requests().length;
+    for (const use of ['upload', 'subscribe', 'demerge', 'verify'] as const)
+      await expect(account[use](Readable.from([chunk])).result).rejects.toMatchObject({
+        id: 'E-USAGE',
+        message: `a chunk of the stream is ${found}, not bytes`,
+        details: { fix: expect.stringContaining('yield* stream') as string },
+      });
+    expect(service.requests()).toHaveLength(sent);
+    const stream = Readable.from([{ identity: 'user-1' }, { identity: 'user-2' }]);
+    const records = (async function* () {
+      yield* stream;
+    })();
+    expect(await account.upload(records).result).toMatchObject({ read: 2, accepted: 2 });
+  });
+
+  it('accounts for all records of a stream in which an object comes after bytes', async () => {
+    const chunks = (function* () {
+      yield csv(3000);
+      yield new TextEncoder().encode(csv(3000, 3000).slice('identity,City\n'.length));
+      yield { identity: 'user-9' };
+    })();
+    const run = account.upload(Readable.from(chunks), { chunkSize: 100 });
+    const rejects = await all(run.rejects());
+    const { read, accepted, error, exitCode } = await run.result;
+    expect([read, error?.id, exitCode]).toEqual([6000, 'E-USAGE', 2]);
+    expect(rejects.length).toBe(6000 - accepted);
   });
 
   it('writes a rejects file if one is named', async () => {

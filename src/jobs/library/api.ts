@@ -56,7 +56,8 @@ export interface ConnectOptions {
 }
 
 /**
- * Input records: the path of a file, several files as file URLs, a stream of a file's bytes, or objects. A text is always a
+ * Input records: the path of a file, several files as file URLs, a stream of a file's bytes, or objects. A stream
+ * of objects is passed as an async iterable, `(async function* () { yield* stream; })()`. A text is always a
  * path, so check that records that somebody else sends are an array.
  */
 export type Source = string | readonly URL[] | Readable | Iterable<object> | AsyncIterable<object>;

@@ -1,15 +1,16 @@
 import path from 'node:path';
 import { setMaxListeners } from 'node:events';
+import { Readable } from 'node:stream';
 import { defaultHeaderPrefix } from '../../contract/endpoints.js';
 import { defaultRememberMs } from '../../bulk/event-memory/event-store.js';
 import { limits } from '../../contract/limits.js';
-import { callerAbort, EngagectlError, interruptionError } from '../../errors.js';
+import { callerAbort, EngagectlError, interruptionError, reasonText } from '../../errors.js';
+import { fileErrorReason } from '../../files/file-errors.js';
 import { trustedFolder } from '../../files/ownership.js';
 import { timeZone } from '../../time-zone.js';
 import { openConnection } from '../connection.js';
 import { definedOf, noOption } from '../job-options.js';
 import { libraryWording, type Connection, type JobContext } from '../job-context.js';
-import type { Readable } from 'node:stream';
 import type { Runtime } from '../../runtime.js';
 import type { ConnectOptions, Run } from './api.js';
 import type { JobProgress } from '../job-results.js';
@@ -62,9 +63,10 @@ export class LibraryContext {
     const runsFolder = this.#runsFolder;
     const { signal, release } = ownSignal(caller);
     const runtime = this.#runtimeOf(signal);
+    const stdin = input && { stdin: { value: byteStream(input) } };
     return {
       release,
-      runtime: input ? (Object.create(runtime, { stdin: { value: input } }) as Runtime) : runtime,
+      runtime: stdin ? (Object.create(runtime, stdin) as Runtime) : runtime,
       words: libraryWording,
       messages: {
         note: (text) => log('note', text),
@@ -142,6 +144,44 @@ function ownSignal(
   if (derived.aborted) abort();
   else derived.addEventListener('abort', abort, { once: true });
   return { signal: own.signal, release: () => derived.removeEventListener('abort', abort) };
+}
+
+/** Returns a stream of the chunks of a caller's stream. Destroying it destroys that one. */
+function byteStream(source: Readable): Readable {
+  const stream = Readable.from(bytesOf(source));
+  // oxlint-disable-next-line no-underscore-dangle -- Node's own method, which waits for the source
+  stream._destroy = (error, done) => {
+    source.destroy();
+    done(error);
+  };
+  return stream;
+}
+
+/** Throws E-USAGE for a chunk that is neither bytes nor text, and E-FILE-READ if the source fails. */
+async function* bytesOf(source: AsyncIterable<unknown>): AsyncGenerator<Buffer> {
+  try {
+    for await (const chunk of source) {
+      if (typeof chunk === 'string') yield Buffer.from(chunk);
+      else if (Buffer.isBuffer(chunk)) yield chunk;
+      else if (chunk instanceof Uint8Array) yield Buffer.from(chunk);
+      else throw noBytes(chunk);
+    }
+  } catch (error) {
+    if (error instanceof EngagectlError) throw error;
+    throw new EngagectlError('E-FILE-READ', 'the source cannot be read', {
+      why: error instanceof Error ? fileErrorReason(error) : reasonText(error),
+      fix: 'check what provides the records, then run again',
+      cause: error,
+    });
+  }
+}
+
+function noBytes(chunk: unknown): EngagectlError {
+  const found = typeof chunk === 'object' ? 'an object' : `a ${typeof chunk}`;
+  return new EngagectlError('E-USAGE', `a chunk of the stream is ${found}, not bytes`, {
+    why: 'a stream as a source contains the bytes of a file',
+    fix: 'pass a stream of records as an iterable: (async function* () { yield* stream; })()',
+  });
 }
 
 /** Starts a run. `work` calls `started` with a function that returns the progress. */
