@@ -10,8 +10,9 @@ import type { Account, ConnectOptions } from './jobs/library/api.js';
 export const connect = (options: ConnectOptions): Account =>
   createAccount({ ...options, baseUrl: validateBaseUrl(textOf(options), 'baseUrl') }, nodeRuntime);
 
-/** Returns the base URL as text, also for a caller without types who passes an unset variable. */
-const textOf = ({ baseUrl }: { readonly baseUrl: unknown }): string => String(baseUrl);
+/** Returns the base URL as text, also for a caller without types who passes an unset variable, or no options. */
+const textOf = (options: ConnectOptions): string =>
+  String((Object(options) as Partial<ConnectOptions>).baseUrl);
 
 export {
   type Account,

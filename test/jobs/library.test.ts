@@ -750,9 +750,12 @@ it.each([
     'maxattempts is not an option of retry; did you mean "maxAttempts"?',
   ],
   [{ fetchLimits: { timeout: 2 } }, 'timeout is not an option of fetchLimits'],
+  [{ retry: null }, 'retry must be an object, found null'],
+  [{ fetchLimits: 5 }, 'fetchLimits must be an object, found number'],
 ])('connects with no unknown options: %j', (wrong, message) => {
   const options = { baseUrl: service.url, ...credentials, ...(wrong as object) };
-  expect(() => connect(options)).toThrow(message);
+  const refused = { id: 'E-USAGE', message: expect.stringContaining(message) as string };
+  expect(() => connect(options)).toThrow(expect.objectContaining(refused));
 });
 
 it.each([null, 5])('refuses a stateFolder that is %j', (stateFolder) => {
@@ -764,6 +767,8 @@ it.each([null, 5])('refuses a stateFolder that is %j', (stateFolder) => {
 it('refuses an address that is not set', () => {
   const baseUrl = undefined as unknown as string;
   expect(() => connect({ ...credentials, baseUrl })).toThrow('base URL "undefined"');
+  const nothing = null as unknown as Parameters<typeof connect>[0];
+  expect(() => connect(nothing)).toThrow(expect.objectContaining({ id: 'E-BASE-URL' }));
 });
 
 it.each([

@@ -247,10 +247,17 @@ function refuseUnknownOptions(options: ConnectOptions): void {
   const { retry = {}, fetchLimits = {} } = options;
   const given = { connect: options, retry, fetchLimits };
   for (const place of ['connect', 'retry', 'fetchLimits'] as const) {
+    refuseNonObject(given[place], place);
     const known: readonly string[] = optionNames[place];
     const wrong = Object.keys(given[place]).find((name) => !known.includes(name));
     if (wrong !== undefined) throw noOption(wrong, place, known);
   }
+}
+
+function refuseNonObject(value: unknown, name: string): void {
+  if (typeof value === 'object' && value !== null) return;
+  const found = value === null ? 'null' : typeof value;
+  throw new EngagectlError('E-USAGE', `${name} must be an object, found ${found}`);
 }
 
 /** The longest timer of Node in milliseconds. A longer one, or Infinity, would end after 1 ms. */
