@@ -35,6 +35,10 @@ export function containsSecret(passcode: string): (word: string) => boolean {
   return (word) => word.length >= shortest && word.search(secretIn(word)) >= 0;
 }
 
+/** Returns the files that environment variables name as the passcode or the API key of calls. */
+export const secretFilesIn = (env: Readonly<Record<string, string>>): readonly string[] =>
+  ['ENGAGECTL_PASSCODE_FILE', 'ENGAGECTL_CALL_API_KEY_FILE'].flatMap((name) => env[name] ?? []);
+
 /** Converts a value from the service to text: strings unchanged, others as JSON. */
 export function toText(value: unknown): string | undefined {
   if (typeof value === 'string') return value;

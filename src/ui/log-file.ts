@@ -5,7 +5,7 @@ import { noFollow, writeAll } from '../files/atomic-write.js';
 import { refuseOtherOwner, type TrustRuntime } from '../files/ownership.js';
 import { unwritablePathError } from '../files/file-errors.js';
 import { refuseForeignLink, refuseReplacedFiles } from '../files/path-checks.js';
-import { withoutTypedSecrets, withoutUrlSecrets } from '../redact.js';
+import { secretFilesIn, withoutTypedSecrets, withoutUrlSecrets } from '../redact.js';
 import { version } from '../version.js';
 import { sanitize, sanitizedJson } from './sanitize.js';
 import { rawFlagValue } from './display-settings.js';
@@ -78,10 +78,15 @@ function append(file: string, lines: string, runtime: TrustRuntime): void {
 const written = /^(?:-o|--(?:gone|junit|log-file|output|record|rejects|report|write-mapping))$/;
 
 /** Refuses a file that the command line names elsewhere, or standard input, before a line is added to it. */
-function refuseInputs(argv: readonly string[], name: string, { cwd }: Pick<Runtime, 'cwd'>): void {
+function refuseInputs(
+  argv: readonly string[],
+  name: string,
+  { cwd, env }: Pick<Runtime, 'cwd' | 'env'>,
+): void {
   const isRead = (word: string, at: number) =>
     at > 0 && !word.startsWith('-') && !written.test(argv[at - 1]!);
-  refuseReplacedFiles([['--log-file', name]], ['-', ...argv.filter(isRead)], cwd);
+  const read = ['-', ...argv.filter(isRead), ...secretFilesIn(env)];
+  refuseReplacedFiles([['--log-file', name]], read, cwd);
 }
 
 function refuseUnwritable(name: string, file: string, runtime: TrustRuntime): void {

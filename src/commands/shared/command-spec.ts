@@ -2,6 +2,7 @@ import { Argument, type Command } from 'commander';
 import { setExamples, parseExamples, commandPath } from '../../help/layout.js';
 import { setAccountNeeds, type AccountNeeds } from '../../help/help-format.js';
 import { rejectsFileOf } from '../../contract/file-formats.js';
+import { secretFilesIn } from '../../redact.js';
 import { throwProblems } from '../../help/usage-error.js';
 import { addOptions, filesOf, type OptionTable } from '../flags/option-table.js';
 import { globalOptionTable, resolveGlobalOptions, type GlobalOptions } from './global-options.js';
@@ -120,7 +121,7 @@ export async function addCommand(
     const options = [...(spec.options ?? []), ...globalOptionTable];
     begin(async () => {
       const given = { ...command.optsWithGlobals(), ...flags };
-      const named = namedFiles(given, { ...spec, options }, operands);
+      const named = namedFiles(given, { ...spec, options }, { operands, runtime });
       await refuseSharedFiles(named, runtime);
       const refuseOutputs = outputCheck(named, runtime);
       await spec.run?.({ operands, flags, command, settings, ...context, runtime, refuseOutputs });
@@ -130,16 +131,19 @@ export async function addCommand(
 
 type NamedFiles = ReturnType<typeof filesOf>;
 
-/** Returns the files that a command line names for reading and writing. */
+/** Returns the files that a command line and its environment name for reading and writing. */
 function namedFiles(
   flags: Readonly<Record<string, unknown>>,
   { options = [], operands: declared = [] }: Pick<CommandSpec, 'options' | 'operands'>,
-  operands: readonly string[],
+  { operands, runtime }: Pick<Invocation, 'operands' | 'runtime'>,
 ): NamedFiles {
   const { written, read } = filesOf(options, flags);
   const inputs = declared.some(([name]) => name.startsWith('[file')) ? operands : [];
   const rejects = written.length > 0 ? defaultRejects(options, flags, inputs) : [];
-  return { written: [...rejects, ...written], read: [...read, ...inputs] };
+  return {
+    written: [...rejects, ...written],
+    read: [...read, ...inputs, ...secretFilesIn(runtime.env)],
+  };
 }
 
 /** Refuses files that a command would write twice, or read and write. Throws E-USAGE. */

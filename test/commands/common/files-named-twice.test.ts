@@ -8,6 +8,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { expect, it } from 'vitest';
+import { makeWorld } from '../../support/test-environment.js';
 import { serve, written } from '../../support/serve.js';
 
 // A file that a command line names twice: as two inputs, its records would be read twice; as an output, it would be replaced.
@@ -145,6 +146,31 @@ it.each([
   const { code, stderr } = await world.run(line.split(' '));
   expect(stderr).toContain(`is the file of both ${option} and --output`);
   expect(code).toBe(2);
+  expect(service.requests()).toEqual([]);
+});
+
+const events = 'export-events --event A --from 1d --to today';
+it.each([
+  ['upload a.csv --changed --gone secret.txt', '--gone'],
+  ['upload a.csv --rejects sub/../secret.txt', '--rejects'],
+  ['upload a.csv --report secret.txt', '--report'],
+  ['upload a.csv --log-file link.txt', '--log-file'],
+  [`${events} -o secret.txt --format ndjson --overwrite`, '--output'],
+  [`${events} -o {event}.txt --event secret --format ndjson --overwrite`, '--output'],
+])('exits 2 and keeps the file of the passcode: %s', async (line, option) => {
+  const { service, world } = await stage();
+  writeFileSync(world.path('secret.txt'), `${service.env['ENGAGECTL_PASSCODE']}\n`);
+  symlinkSync('secret.txt', world.path('link.txt'));
+  const before = contents(world.cwd);
+  const { ENGAGECTL_PASSCODE: _, ...account } = service.env;
+  const env = { ...account, ENGAGECTL_PASSCODE_FILE: 'secret.txt' };
+  const { code, stderr } = await makeWorld({ env, now: () => noon, cwd: world.cwd }).run(
+    line.split(' '),
+  );
+  expect(stderr).toMatch(/(?:secret|link)\.txt is an input of this run/);
+  expect(stderr).toContain(`fix: name another file with ${option}`);
+  expect(code).toBe(2);
+  expect(contents(world.cwd)).toEqual(before);
   expect(service.requests()).toEqual([]);
 });
 
