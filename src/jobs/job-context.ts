@@ -73,8 +73,8 @@ export interface Reporter {
 export interface Wording {
   /** Formats an option, like `--rejects <file>`; `value` follows the name. */
   readonly option: (name: string, value?: string) => string;
-  /** How to resume an unfinished run. */
-  readonly resumeRun: (run: string) => string;
+  /** How to resume an unfinished run; `timezone`: in another time zone than the current one. */
+  readonly resumeRun: (run: string, timezone?: string) => string;
   /** How to correct and resend the rejects in `file`. */
   readonly correct: (job: string, file: string) => string;
   /** How to send the records in `file` that were not sent. */
@@ -90,7 +90,8 @@ export interface Wording {
 /** Wording for programs that use the library. */
 export const libraryWording: Wording = {
   option: (name) => (name === 'noJournal' ? 'no stateFolder' : name),
-  resumeRun: () => 'the same call and resume: true',
+  resumeRun: (_, timezone) =>
+    `the same call and resume: true${timezone === undefined ? '' : `, connected with timezone: '${timezone}'`}`,
   correct: (job, file) => `correct the records in ${file}, then ${job} them again`,
   sendRest: (job, file) => `${job} the records in ${file}`,
   lookUp: (file) => `look them up in ${file}`,

@@ -14,7 +14,8 @@ export const cliAdvice: Wording = {
     if (value === undefined) return flag;
     return `${flag} ${/^<[a-z.]+>$/.test(value) ? value : quoteForShell(value)}`;
   },
-  resumeRun: (run) => `engagectl runs resume ${quoteForShell(run)}`,
+  resumeRun: (run, timezone) =>
+    `engagectl runs resume ${quoteForShell(run)}${timezone === undefined ? '' : ` --timezone ${quoteForShell(timezone)}`}`,
   correct: (_, file) => `correct ${file}, and give it to the same command`,
   sendRest: (_, file) => `give ${file} to the same command`,
   lookUp: (file) => `look them up in ${file}`,

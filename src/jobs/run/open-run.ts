@@ -166,6 +166,7 @@ const header = (run: string, query: RunQuery, { argv, runtime }: JobContext) => 
   started: new Date(runtime.now()).toISOString(),
   options: query.options,
   ...(query.shard !== undefined && { shard: query.shard }),
+  ...(query.timezone !== undefined && { timezone: query.timezone }),
 });
 
 /** Run state cannot be kept: no home, permission, space or lock support. */

@@ -19,6 +19,8 @@ import type { JobContext } from '../job-context.js';
 export interface RunQuery extends RunIdentity {
   /** Fingerprint of the options that must not change on resume. */
   readonly options: string;
+  /** Time zone of an upload, if it is not UTC. */
+  readonly timezone?: string | undefined;
   readonly resume?: boolean | undefined;
   readonly fresh?: boolean | undefined;
   /** Id of the only run to resume. */
@@ -69,7 +71,7 @@ export function findUnfinishedRun(
   }
   if (!query.resume) throw notFinished(found, query, words);
   if (query.exports) refuseOther(found, query, words);
-  else if (found.header.options !== query.options) throw otherOptions(found, words);
+  else if (found.header.options !== query.options) throw otherOptions(found, query, words);
   return found;
 }
 
@@ -137,13 +139,21 @@ function refuseOtherShards(runs: readonly RunFolder[], query: RunQuery, words: W
   });
 }
 
-const otherOptions = ({ path: file, header: { run } }: RunFolder, words: Words): EngagectlError =>
-  new EngagectlError('E-RUN-CHANGED', `run ${run} was started with different options`, {
-    why: 'some of them, the mapping file or the time zone change what is sent, so the parts would not match',
-    fix: `resume it with its own options and mapping file: ${words.resumeRun(run)}; ${words.option('fresh')} starts over, and may resend what it sent`,
+function otherOptions(
+  { path: file, header: { run, timezone: was = 'UTC' } }: RunFolder,
+  { timezone: is = 'UTC' }: RunQuery,
+  words: Words,
+): EngagectlError {
+  // The command line of the run does not contain a time zone of the environment or of a config profile.
+  const own = words.resumeRun(run, was === is ? undefined : was);
+  const how = was === is ? 'different options' : `the time zone ${was}, and it is ${is} now`;
+  return new EngagectlError('E-RUN-CHANGED', `run ${run} was started with ${how}`, {
+    why: 'options, the mapping file or the time zone change what is sent, so the parts would not match',
+    fix: `resume it with its own options and mapping file: ${own}; ${words.option('fresh')} starts over, and may resend what it sent`,
     resumes: true,
     file,
   });
+}
 
 function refuseOther(found: RunFolder, query: RunQuery, words: Words): void {
   const { accountId, host } = found.header;
@@ -182,12 +192,13 @@ export function changed(
   words: Words,
 ): EngagectlError {
   const [before, now] = [was, is].map((value) => JSON.stringify(value) ?? 'not set');
+  const own = words.resumeRun(run, what === '--timezone' ? String(was) : undefined);
   return new EngagectlError(
     'E-RUN-CHANGED',
     `${what} was ${before} in run ${run}, and is ${now} now`,
     {
       why: 'the parts of the output would not match',
-      fix: `resume it unchanged: ${words.resumeRun(run)}; or restart with ${words.option('fresh')}`,
+      fix: `resume it unchanged: ${own}; or restart with ${words.option('fresh')}`,
       resumes: true,
       file,
     },

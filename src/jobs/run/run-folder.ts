@@ -30,6 +30,8 @@ export interface RunHeader {
   readonly files: readonly string[];
   /** Shard of the input or range, like `2/8`. */
   readonly shard?: string | undefined;
+  /** Time zone of an upload, if it is not UTC. */
+  readonly timezone?: string | undefined;
   /** Fingerprint of the options that change what is sent or requested. */
   readonly options: string;
 }
@@ -222,11 +224,10 @@ function headerIn(read: () => unknown): { readonly header: RunHeader } | NoHeade
 
 /** Validates a header. A checksum does not prove the author, and key and id become file names. */
 const isHeader = (header: unknown): header is RunHeader => {
-  const { run, key, command, argv, cwd, started, accountId, host, files, shard } = header as Record<
-    keyof RunHeader,
-    unknown
-  >;
-  const others = [command, cwd, started, accountId, host, ...(shard === undefined ? [] : [shard])];
+  const { run, key, command, argv, cwd, started, accountId, host, files, shard, timezone } =
+    header as Record<keyof RunHeader, unknown>;
+  const optional = [shard, timezone].filter((one) => one !== undefined);
+  const others = [command, cwd, started, accountId, host, ...optional];
   return (
     typeof run === 'string' &&
     /^[A-Za-z0-9][\w.-]{0,99}$/.test(run) &&

@@ -500,6 +500,7 @@ async function openRunOf(writing: WriteContext): Promise<OpenRun<WriteEntry>> {
       ? [pipeName(request)]
       : request.files.map((file) => path.resolve(context.runtime.cwd, file)),
     options: fingerprint({ ...kind.fingerprinted, ...zoneOf(kind, connection) }),
+    ...zoneOf(kind, connection),
     ...(request.shard && { shard: formatShard(request.shard) }),
     resume: request.resume,
     fresh: request.fresh,
