@@ -440,13 +440,17 @@ class EncodingSample {
   }
 
   #ambiguous(encoding: Utf16, other: string): EngagectlError {
-    return new EngagectlError('E-FORMAT', `${this.#name} may be UTF-16 or ${other}; nothing was sent`, {
-      file: this.#name,
-      why: this.#isMarked
-        ? `it starts with the mark of ${encoding}, but has line ends of another encoding`
-        : 'it has NULs, but no byte order mark',
-      fix: `set its encoding: --encoding ${encoding} or --encoding ${other}`,
-    });
+    return new EngagectlError(
+      'E-FORMAT',
+      `${this.#name} may be UTF-16 or ${other}; nothing was sent`,
+      {
+        file: this.#name,
+        why: this.#isMarked
+          ? `it starts with the mark of ${encoding}, but has line ends of another encoding`
+          : 'it has NULs, but no byte order mark',
+        fix: `set its encoding: --encoding ${encoding} or --encoding ${other}`,
+      },
+    );
   }
 
   #undecodable(): EngagectlError {
