@@ -5,6 +5,7 @@ import { crc32 } from 'node:zlib';
 import { EngagectlError, unnamedOption, type OptionName } from '../errors.js';
 import { fsyncFolder } from '../files/atomic-write.js';
 import { fileWriteError } from '../files/file-errors.js';
+import { isOwn } from '../files/ownership.js';
 
 const { O_RDONLY, O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK } = constants;
 
@@ -18,6 +19,12 @@ export const emptyFileCheckpoint: FileCheckpoint = { bytes: 0, crc: 0 };
 
 /** Bytes per read. */
 const blockBytes = 1 << 22;
+
+/** How a file is named in errors, and the user who must own it; undefined: anybody, if something else tells that it is ours. */
+export interface FileRules {
+  readonly option: OptionName;
+  readonly uid?: number | undefined;
+}
 
 /** An append-only private file (0600) that can be truncated to a checkpoint and resumed. */
 export class CheckpointFile {
@@ -52,13 +59,14 @@ export class CheckpointFile {
   static async resume(
     path: string,
     mark: FileCheckpoint,
-    option: OptionName,
+    rules: FileRules,
   ): Promise<CheckpointFile> {
+    const { option } = rules;
     if (mark.bytes === 0) {
       await makeRoom(path, option);
       return CheckpointFile.create(path, option);
     }
-    const file = new CheckpointFile(path, await openVerified(path, mark, { option }), option);
+    const file = new CheckpointFile(path, await openVerified(path, mark, rules), option);
     try {
       await file.#guarded('written', async () => fsyncFolder(dirname(path)));
       await file.truncate(mark);
@@ -198,9 +206,9 @@ export async function removeFile(
 export async function verifyCheckpoint(
   path: string,
   mark: FileCheckpoint,
-  option: OptionName,
+  rules: FileRules,
 ): Promise<void> {
-  await (await openVerified(path, mark, { option, access: O_RDONLY })).close();
+  await (await openVerified(path, mark, rules, O_RDONLY)).close();
 }
 
 /**
@@ -210,7 +218,8 @@ export async function verifyCheckpoint(
 async function openVerified(
   path: string,
   mark: FileCheckpoint,
-  { option, access = O_RDWR }: { readonly option: OptionName; readonly access?: number },
+  { option, uid }: FileRules,
+  access = O_RDWR,
 ): Promise<FileHandle> {
   const changed = (why: string, cause?: unknown) =>
     new EngagectlError('E-RUN-CHANGED', `${path} changed since the export wrote it`, {
@@ -230,6 +239,8 @@ async function openVerified(
   try {
     const stats = await file.stat();
     if (!stats.isFile()) throw changed('it is not a regular file');
+    // Its owner could read what is added to it, whoever knows the content up to the mark.
+    if (!isOwn(stats.uid, { uid })) throw changed(`it belongs to another user (uid ${stats.uid})`);
     const { size } = stats;
     if (size < mark.bytes) throw changed(`it has ${size} bytes and had ${mark.bytes}`);
     if ((await crcOf(file, mark.bytes)) !== mark.crc) throw changed('its content was edited');
@@ -242,7 +253,7 @@ async function openVerified(
 
 /** Whether the file exists and starts with the content of `mark`. */
 export const matchesCheckpoint = async (path: string, mark: FileCheckpoint): Promise<boolean> =>
-  verifyCheckpoint(path, mark, unnamedOption).then(
+  verifyCheckpoint(path, mark, { option: unnamedOption }).then(
     () => true,
     () => false,
   );

@@ -63,7 +63,7 @@ const openSpool = (
   resume?: Checkpoint,
 ): Promise<SpillFile> =>
   target.kind === 'file'
-    ? SpillFile.open(spoolPath(target), resume, target.option)
+    ? SpillFile.open(spoolPath(target), resume, target)
     : SpillFile.openNameless(temporaryPath(runtime), target.option);
 
 /** Publishes an output that an earlier process sealed before it was killed. */
@@ -129,7 +129,7 @@ export async function openSpill(
   const target = await targetOf(options, runtime);
   if (target.kind !== 'file') return SpillFile.openNameless(temporaryPath(runtime), option);
   const spill = spillPath(target, slice);
-  return resumable ? SpillFile.open(spill, resume, option) : SpillFile.openNameless(spill, option);
+  return resumable ? SpillFile.open(spill, resume, target) : SpillFile.openNameless(spill, option);
 }
 
 const targetOf = ({ path, option }: OutputOptions, { cwd, uid }: OutputPlace) =>

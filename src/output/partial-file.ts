@@ -36,6 +36,8 @@ export interface FileTarget {
   /** Path of the document until it is complete. */
   readonly partial: string;
   readonly option: OptionName;
+  /** The process's user, who owns the partial file. */
+  readonly uid: number | undefined;
 }
 
 /**
@@ -61,7 +63,7 @@ export async function resolveTarget(
   if (found?.isSocket()) throw socketError(name, option);
   const isFile = !found || found.isFile() || found.isSymbolicLink(); // a link is replaced
   if (!isFile) return { kind: 'stream', name, path, inode: `${found.dev} ${found.ino}`, option };
-  return { kind: 'file', name, path, partial: `${path}.partial`, option };
+  return { kind: 'file', name, path, partial: `${path}.partial`, option, uid };
 }
 
 const socketError = (name: string, option: OptionName): EngagectlError =>
@@ -181,10 +183,10 @@ export async function resumePublish(
 ): Promise<void> {
   const [partial, final] = await Promise.all([inodeOf(target.partial), inodeOf(target.path)]);
   if (partial === undefined && final !== undefined) {
-    await verifyCheckpoint(target.path, mark, target.option);
+    await verifyCheckpoint(target.path, mark, target);
     return syncName(target); // killed between the rename and its sync
   }
-  await verifyCheckpoint(target.partial, mark, target.option);
+  await verifyCheckpoint(target.partial, mark, target);
   // Killed between link and unlink of a rename that does not replace files.
   if (partial?.ino === final?.ino) return unlink(target.partial);
   const isPlaceholder = final?.size === 0;

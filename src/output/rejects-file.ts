@@ -115,7 +115,7 @@ export class RejectsFile {
     try {
       this.#number = numberOf(this.#unnumbered, mark.identity) ?? journaled;
       if (!isMoved && !isOwn(this.file, mark)) await this.#continueInCopy(this.file, mark);
-      await this.#use(await CheckpointFile.resume(this.file, mark, this.#how.option));
+      await this.#use(await CheckpointFile.resume(this.file, mark, this.#how));
     } catch (error) {
       const isChanged = error instanceof EngagectlError && error.id === 'E-RUN-CHANGED';
       throw isChanged ? rejectsChanged(this.path, this.#how.option) : this.#failed(error);

@@ -77,7 +77,7 @@ export async function openFileSink(
 }
 
 async function openPartial(target: FileTarget, resume?: FileCheckpoint): Promise<CheckpointFile> {
-  if (resume) return CheckpointFile.resume(target.partial, resume, target.option);
+  if (resume) return CheckpointFile.resume(target.partial, resume, target);
   try {
     return await CheckpointFile.create(target.partial, target.option);
   } catch (error) {

@@ -1,5 +1,10 @@
 import { rm } from 'node:fs/promises';
-import { emptyFileCheckpoint, CheckpointFile, type FileCheckpoint } from './checkpoint-file.js';
+import {
+  emptyFileCheckpoint,
+  CheckpointFile,
+  type FileCheckpoint,
+  type FileRules,
+} from './checkpoint-file.js';
 import { ndjsonLines } from './ndjson-format.js';
 import type { OptionName } from '../errors.js';
 import type { Checkpoint, RecordPage } from './output.js';
@@ -30,9 +35,9 @@ export class SpillFile {
   static async open(
     path: string,
     resume: Checkpoint | undefined,
-    option: OptionName,
+    rules: FileRules,
   ): Promise<SpillFile> {
-    const file = await CheckpointFile.resume(path, resume ?? emptyFileCheckpoint, option);
+    const file = await CheckpointFile.resume(path, resume ?? emptyFileCheckpoint, rules);
     const spill = new SpillFile(file);
     spill.#records = resume?.records ?? 0;
     return spill;

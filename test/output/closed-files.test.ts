@@ -72,7 +72,7 @@ describe.skipIf(!isLinux)('D a spill file is closed', () => {
     const nulls = () =>
       readdirSync('/proc/self/fd').filter((descriptor) => leadsTo(descriptor) === '/dev/null');
     const before = nulls();
-    const opened = SpillFile.open('/dev/null', undefined, unnamedOption); // a device has no length
+    const opened = SpillFile.open('/dev/null', undefined, { option: unnamedOption }); // a device has no length
     await expect(opened).rejects.toMatchObject({ id: 'E-FILE-WRITE' });
     expect(nulls()).toEqual(before);
   });

@@ -33,7 +33,7 @@ const long = ['a', 'x'.repeat(700_000), 'y'.repeat(700_000), 'z'.repeat(5_000_00
 
 it('returns every record in order, however long', async () => {
   const world = makeWorld();
-  const spill = await SpillFile.open(world.path('spill'), undefined, unnamedOption);
+  const spill = await SpillFile.open(world.path('spill'), undefined, { option: unnamedOption });
   expect(spill.checkpoint()).toMatchObject({ bytes: 0, records: 0 });
   for (const text of long) await spill.writePage(pageOf([text]));
   await spill.writePage(pageOf(['c', 'd']));
@@ -48,7 +48,7 @@ it('returns every record in order, however long', async () => {
 
 it('is truncated to a checkpoint, and continues from there', async () => {
   const world = makeWorld();
-  const spill = await SpillFile.open(world.path('spill'), undefined, unnamedOption);
+  const spill = await SpillFile.open(world.path('spill'), undefined, { option: unnamedOption });
   await spill.writePage(pageOf(['a', 'b']));
   const place = spill.checkpoint();
   await spill.writePage(pageOf(['lost', 'lost, too']));
@@ -62,12 +62,12 @@ it('is truncated to a checkpoint, and continues from there', async () => {
 it('is kept for another process if it is not empty, and continues after the checkpoint', async () => {
   const world = makeWorld();
   const path = world.path('spill');
-  const first = await SpillFile.open(path, undefined, unnamedOption);
+  const first = await SpillFile.open(path, undefined, { option: unnamedOption });
   await first.writePage(pageOf(['a']));
   const place = first.checkpoint();
   await first.writePage(pageOf(['not committed']));
   await first.close();
-  const second = await SpillFile.open(path, place, unnamedOption);
+  const second = await SpillFile.open(path, place, { option: unnamedOption });
   expect([await textsIn(second), second.checkpoint()]).toEqual([['a'], place]);
   await second.rewind({ bytes: 0, crc: 0, records: 0 });
   await second.close();

@@ -320,6 +320,29 @@ it.runIf(process.getuid?.() === 0).each([
   expect(existsSync(planted)).toBe(true);
 });
 
+it.runIf(process.getuid?.() === 0)(
+  'continues no partial file of another user, who knows what it contains',
+  async () => {
+    const failing = { status: 500, body: '{"status":"fail"}' };
+    await using server = await startPageServer(() => [recordsPage('{"d":1}'), () => failing]);
+    const world = makeWorld({ env: server.env });
+    const argv = 'export-events --event A --from 2024-01-01 --to 2024-01-01 -o out.ndjson'.split(
+      ' ',
+    );
+    await world.run([...argv, '--retry-for', '0s']);
+    const partial = world.path('out.ndjson.partial');
+    const known = readFileSync(partial, 'utf8');
+    chownSync(partial, 4711, 4711);
+    chmodSync(partial, 0o666);
+    const { code, stderr } = await world.run([...argv, '--resume']);
+    expect([code, stderr]).toEqual([
+      8,
+      expect.stringContaining('belongs to another user (uid 4711)'),
+    ]);
+    expect([known, readFileSync(partial, 'utf8')]).toEqual(['{"d":1}\n', known]);
+  },
+);
+
 it('refuses a link with --log-file', async () => {
   const world = makeWorld();
   const links = plant(world, 'run.log');
