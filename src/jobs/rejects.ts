@@ -4,7 +4,7 @@ import { statSync, closeSync, createReadStream, openSync, readSync } from 'node:
 import { AtomicFile, setAside } from '../files/atomic-write.js';
 import { unwritablePathError } from '../files/file-errors.js';
 import { wholeLines } from '../files/read-file.js';
-import { refuseInputAsOutput, checkWritablePath } from '../files/path-checks.js';
+import { refuseInputAsOutput, checkWritablePath, refuseForeignLink } from '../files/path-checks.js';
 import { unsupportedExtension } from '../output/formats.js';
 import { RejectsFile, rejectHeader, rejectRow, type Reject } from '../output/rejects-file.js';
 import { EngagectlError, countOf, groupDigits } from '../errors.js';
@@ -49,8 +49,9 @@ export function openRejects(
   const file = path.resolve(cwd, name);
   const place = { name, what: 'the rejects file', option };
   for (const each of [file, `${file}.1`]) refuseInputAsOutput(each, files, { ...place, cwd });
-  // The default path is not checked: a read-only folder does not matter if nothing is rejected.
   if (named !== undefined) checkWritablePath(file, place, { uid });
+  // Otherwise a read-only folder does not matter if nothing is rejected.
+  else refuseForeignLink(path.dirname(file), place, { uid });
   if (isNoFile(file)) {
     throw new EngagectlError('E-USAGE', `${name} is not a regular file`, {
       why: 'an older rejects file is renamed, and a resumed run appends to it',

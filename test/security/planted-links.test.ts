@@ -343,6 +343,26 @@ it.runIf(process.getuid?.() === 0)(
   },
 );
 
+it.runIf(process.getuid?.() === 0)(
+  'writes no rejects beside an input behind a folder that is a link of another user',
+  async () => {
+    const { world, service } = await serve();
+    mkdirSync(world.path('mine'));
+    writeFileSync(world.path('mine/in.csv'), 'identity,City\nann,Oslo\n,Bonn\n');
+    const kept = world.path('mine/in.csv.rejects.ndjson');
+    writeFileSync(kept, content);
+    symlinkSync('mine', world.path('data'));
+    lchownSync(world.path('data'), 4711, 4711);
+    const { code, stderr } = await world.run(['upload', 'data/in.csv']);
+    expect([code, stderr]).toEqual([
+      9,
+      expect.stringContaining('symbolic link of another user (uid 4711)'),
+    ]);
+    expect([readFileSync(kept, 'utf8'), service.requests()]).toEqual([content, []]);
+    expect((await world.run(['upload', 'data/in.csv', '--rejects', 'r.ndjson'])).code).toBe(3);
+  },
+);
+
 it('refuses a link with --log-file', async () => {
   const world = makeWorld();
   const links = plant(world, 'run.log');
