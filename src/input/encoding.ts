@@ -18,8 +18,8 @@ export interface InputEncoding {
 }
 
 /**
- * Converts an input from its encoding (`encodingOf`) to UTF-8. Removes a byte order mark at the very start only. Passes on UTF-8 unchecked. Throws EngagectlError E-FORMAT for a spreadsheet, for a web page,
- * and for UTF-8 if `encoding` is UTF-16.
+ * Converts an input from its encoding (`encodingOf`) to UTF-8. Removes a byte order mark at the very start only. Passes on
+ * UTF-8 unchecked. Throws EngagectlError E-FORMAT for a spreadsheet, for a web page, and for UTF-8 if `encoding` is UTF-16.
  */
 export async function* decodeText(
   chunks: AsyncIterable<Buffer>,
