@@ -35,9 +35,11 @@ export function containsSecret(passcode: string): (word: string) => boolean {
   return (word) => word.length >= shortest && word.search(secretIn(word)) >= 0;
 }
 
-/** Returns the files that environment variables name as the passcode or the API key of calls. */
+/** Returns the files that environment variables name as a passcode or a key. */
 export const secretFilesIn = (env: Readonly<Record<string, string>>): readonly string[] =>
-  ['ENGAGECTL_PASSCODE_FILE', 'ENGAGECTL_CALL_API_KEY_FILE'].flatMap((name) => env[name] ?? []);
+  ['PASSCODE', 'CALL_API_KEY', 'CALL_TOKEN_KEY'].flatMap(
+    (name) => env[`ENGAGECTL_${name}_FILE`] ?? [],
+  );
 
 /** Converts a value from the service to text: strings unchanged, others as JSON. */
 export function toText(value: unknown): string | undefined {

@@ -995,6 +995,56 @@ describe('--settle', () => {
     ]);
   });
 
+  it.each<[string, (n: number) => object, object]>([
+    [
+      'two identities of one user',
+      (n) => ({ identity: `m${n}` }),
+      { accepted: 1, absent: 0, unknown: 1 },
+    ],
+    [
+      'identity and device of one user',
+      (n) => (n === 1 ? { identity: 'm1' } : { objectId: 'device' }),
+      { accepted: 2, absent: 0, unknown: 0 },
+    ],
+    [
+      'properties that the service stores alike',
+      (n) => ({ identity: 'm1', evtData: n === 1 ? {} : { Note: null } }),
+      { accepted: 1, absent: 0, unknown: 1 },
+    ],
+  ])(
+    'returns none of two events that both arrived and look alike in the account: %s',
+    async (_what, part, settled) => {
+      const lying = await startLyingService((records) =>
+        records.map((record) => ('evtName' in record ? { ...record, evtData: {} } : record)),
+      );
+      const world = makeWorld({ env: lying.env });
+      const users = ['m1', 'm2'].map((identity) =>
+        JSON.stringify({
+          type: 'profile',
+          identity,
+          objectId: 'device',
+          profileData: { City: 'Oslo' },
+        }),
+      );
+      const events = [1, 2].map((n) =>
+        JSON.stringify({
+          ...(JSON.parse(eventOf('', 1, noon)) as object),
+          evtData: {},
+          identity: undefined,
+          ...part(n),
+        }),
+      );
+      for (const record of [...users, ...events]) {
+        writeFileSync(world.path('e.ndjson'), `${record}\n`);
+        await uploaded(world, ['e.ndjson']);
+      }
+      const lines = events.map((event, at) => rejected(at + 1, 'unknown', event));
+      writeFileSync(world.path('e.rejects.ndjson'), lines.join('\n'));
+      const { summary } = await verified(world, ['e.rejects.ndjson', '--settle'], lying.honest);
+      expect(summary.settled).toEqual(settled);
+    },
+  );
+
   it('returns no event of a user whom the account shows by another of its identities', async () => {
     const { env } = await serviceOf();
     const world = makeWorld({ env });

@@ -1,4 +1,12 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  createReadStream,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Readable } from 'node:stream';
@@ -226,6 +234,29 @@ describe('upload', () => {
       yield* stream;
     })();
     expect(await account.upload(records).result).toMatchObject({ read: 2, accepted: 2 });
+  });
+
+  it('joins a character that two texts of a stream share', async () => {
+    const text = 'identity,City\nuser-of-halves,Oslo 😀\n';
+    const halves = text.split(/(?<=\uD83D)(?!$)/);
+    expect(halves).toHaveLength(2);
+    expect(await account.upload(Readable.from(halves)).result).toMatchObject({ accepted: 1 });
+    expect(await account.getProfile({ identity: 'user-of-halves' })).toMatchObject({
+      profileData: { City: 'Oslo 😀' },
+    });
+  });
+
+  it('closes the stream of a job that is refused, whose later error ends nothing', async () => {
+    for (const use of ['upload', 'subscribe', 'demerge', 'verify'] as const) {
+      const stream = new Readable({ read() {} });
+      const refused = account[use](stream, { timezone: 'Nowhere' } as object).result;
+      await expect(refused).rejects.toMatchObject({ id: 'E-USAGE' });
+      expect(stream.destroyed).toBe(true);
+    }
+    const missing = createReadStream(path.join(tmpdir(), 'no such file'));
+    const users = account.getProfiles(missing);
+    await new Promise<void>((closed) => missing.once('close', closed)); // would end this process, if nobody listened to the error
+    await expect(all(users)).rejects.toMatchObject({ id: 'E-FILE-READ' });
   });
 
   it('accounts for all records of a stream in which an object comes after bytes', async () => {

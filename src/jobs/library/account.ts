@@ -362,7 +362,6 @@ async function* lookUpAll(
   const failures: RejectedRecord[] = [];
   const { signal } = options;
   yield* channelReader<LookedUpUser>(async (found, left) => {
-    refuseWrongOptions(options, { job: 'getProfiles' });
     const context = library.of(signal ? AbortSignal.any([signal, left]) : left, stream);
     const into: ProfileSink = {
       bytes: 0,
@@ -377,11 +376,12 @@ async function* lookUpAll(
     const rejected = (record: RejectedRecord) => {
       if (record.stage === 'parse' || record.stage === 'validate') failures.push(record);
     };
-    const { getProfiles } = await import('../get-profiles.js');
-    const { error } = await toEngagectlError(
-      getProfiles({ ...options, users, into }, context, { rejected }),
-      context,
-    );
+    const lookUp = async () => {
+      refuseWrongOptions(options, { job: 'getProfiles' });
+      const { getProfiles } = await import('../get-profiles.js');
+      return getProfiles({ ...options, users, into }, context, { rejected });
+    };
+    const { error } = await toEngagectlError(lookUp(), context);
     if (error && error.id !== 'E-NOT-FOUND') return error;
     return failuresOf(failures);
   });
@@ -413,7 +413,10 @@ function openSource(source: Source): OpenSource {
   if (typeof source === 'string') return { files: [source === '-' ? './-' : source] };
   if (isUrls(source)) return { files: source.map(pathOf) };
   if (isArrayOf(source, (one) => typeof one === 'string')) throw textsAsSource();
-  if (source instanceof Readable) return { files: [], stream: source };
+  if (source instanceof Readable) {
+    source.on('error', () => undefined); // reading it throws the error; until then nobody may listen
+    return { files: [], stream: source };
+  }
   if (!isIterable(source)) throw noSource(source);
   // Copied like options: its caller may empty the array, and fill it for the next job.
   const records: Records = Array.isArray(source) ? source.slice() : source;

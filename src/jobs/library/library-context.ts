@@ -20,7 +20,7 @@ export type RuntimeOf = (signal: AbortSignal) => Runtime;
 
 /** Context of one job. */
 export interface LibraryJobContext extends JobContext {
-  /** Stops listening to the caller's signal. Called when the job has ended. */
+  /** Stops listening to the caller's signal, and closes its stream. Called when the job has ended. */
   readonly release: () => void;
 }
 
@@ -65,7 +65,10 @@ export class LibraryContext {
     const runtime = this.#runtimeOf(signal);
     const stdin = input && { stdin: { value: byteStream(input) } };
     return {
-      release,
+      release: () => {
+        release();
+        input?.destroy(); // also if the job was refused before it was read
+      },
       runtime: stdin ? (Object.create(runtime, stdin) as Runtime) : runtime,
       words: libraryWording,
       messages: {
@@ -159,13 +162,18 @@ function byteStream(source: Readable): Readable {
 
 /** Throws E-USAGE for a chunk that is neither bytes nor text, and E-FILE-READ if the source fails. */
 async function* bytesOf(source: AsyncIterable<unknown>): AsyncGenerator<Buffer> {
+  let half = ''; // of a character that two texts share
   try {
     for await (const chunk of source) {
-      if (typeof chunk === 'string') yield Buffer.from(chunk);
-      else if (Buffer.isBuffer(chunk)) yield chunk;
+      if (typeof chunk === 'string') {
+        const text = half + chunk;
+        half = /[\uD800-\uDBFF]?$/.exec(text)![0];
+        yield Buffer.from(text.slice(0, text.length - half.length));
+      } else if (Buffer.isBuffer(chunk)) yield chunk;
       else if (chunk instanceof Uint8Array) yield Buffer.from(chunk);
       else throw noBytes(chunk);
     }
+    if (half !== '') yield Buffer.from(half);
   } catch (error) {
     if (error instanceof EngagectlError) throw error;
     throw new EngagectlError('E-FILE-READ', 'the source cannot be read', {

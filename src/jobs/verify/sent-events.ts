@@ -268,7 +268,9 @@ export class SentEvents {
         event.found += 1;
         if (event.places && event.found === event.sent) event.sent = mostOf(event, 'count');
         this.#foundDays.add(event.day);
-        return;
+        // One more than is to settle may be another of these, whose user or properties the service shows like this.
+        const mayBeOther = event.record.row !== undefined && event.found > event.sent;
+        if (!mayBeOther) return;
       }
       if (this.#shifted.size > 0)
         this.#keepShifted(shiftedKey({ by, value }, name, time, props), secondsOf(time));

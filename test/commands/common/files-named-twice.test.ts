@@ -163,13 +163,18 @@ it.each([
   symlinkSync('secret.txt', world.path('link.txt'));
   const before = contents(world.cwd);
   const { ENGAGECTL_PASSCODE: _, ...account } = service.env;
-  const env = { ...account, ENGAGECTL_PASSCODE_FILE: 'secret.txt' };
-  const { code, stderr } = await makeWorld({ env, now: () => noon, cwd: world.cwd }).run(
-    line.split(' '),
-  );
-  expect(stderr).toMatch(/(?:secret|link)\.txt is an input of this run/);
-  expect(stderr).toContain(`fix: name another file with ${option}`);
-  expect(code).toBe(2);
+  for (const env of [
+    { ...account, ENGAGECTL_PASSCODE_FILE: 'secret.txt' },
+    { ...service.env, ENGAGECTL_CALL_API_KEY_FILE: 'secret.txt' },
+    { ...service.env, ENGAGECTL_CALL_TOKEN_KEY_FILE: 'secret.txt' },
+  ]) {
+    const { code, stderr } = await makeWorld({ env, now: () => noon, cwd: world.cwd }).run(
+      line.split(' '),
+    );
+    expect(stderr).toMatch(/(?:secret|link)\.txt is an input of this run/);
+    expect(stderr).toContain(`fix: name another file with ${option}`);
+    expect(code).toBe(2);
+  }
   expect(contents(world.cwd)).toEqual(before);
   expect(service.requests()).toEqual([]);
 });
