@@ -140,7 +140,7 @@ function unmarkedUtf16(head: Buffer): Utf16 | undefined {
 function startsWithNul(head: Buffer): boolean {
   const end = head.findIndex((byte) => byte === 0x0a || byte === 0x0d);
   const line = head.subarray(0, end < 0 ? head.length : end);
-  const isText = /^[\t\x20-\x7e]*$/.test(line.toString('latin1'));
+  const isText = /^(?:[\t\x20-\x7e]*$|\0\0)/.test(line.toString('latin1'));
   return !isText && head.subarray(0, line.length + 2).includes(0);
 }
 

@@ -413,10 +413,8 @@ function openSource(source: Source): OpenSource {
   if (typeof source === 'string') return { files: [source === '-' ? './-' : source] };
   if (isUrls(source)) return { files: source.map(pathOf) };
   if (isArrayOf(source, (one) => typeof one === 'string')) throw textsAsSource();
-  if (source instanceof Readable) {
-    source.on('error', () => undefined); // reading it throws the error; until then nobody may listen
-    return { files: [], stream: source };
-  }
+  // Reading a stream throws its error; until then, nobody else may listen to it.
+  if (source instanceof Readable) return { files: [], stream: source.on('error', () => {}) };
   if (!isIterable(source)) throw noSource(source);
   // Copied like options: its caller may empty the array, and fill it for the next job.
   const records: Records = Array.isArray(source) ? source.slice() : source;
