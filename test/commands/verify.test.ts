@@ -1045,6 +1045,38 @@ describe('--settle', () => {
     },
   );
 
+  it.each(['letters', 'identity'])(
+    'returns no event whose user has other %s in the account, and that has other properties',
+    async (what) => {
+      const lying = await startLyingService((records) =>
+        records.map((record) =>
+          'evtName' in record
+            ? { ...record, evtData: { n: 'cut' }, ...(what === 'letters' && { identity: 'ANN' }) }
+            : record,
+        ),
+      );
+      const world = makeWorld({ env: lying.env });
+      const user = (identity: string) =>
+        JSON.stringify({
+          type: 'profile',
+          identity,
+          objectId: 'device',
+          profileData: { City: 'Oslo' },
+        });
+      const [kept, never] = [eventOf('Ann', 1, noon), eventOf('bob', 1, noon)];
+      for (const record of [...(what === 'identity' ? [user('m1'), user('Ann')] : []), kept]) {
+        writeFileSync(world.path('e.ndjson'), `${record}\n`);
+        await world.run(['upload', 'e.ndjson']);
+      }
+      const lines = [rejected(1, 'unknown', kept), rejected(2, 'unknown', never)];
+      writeFileSync(world.path('e.rejects.ndjson'), lines.join('\n'));
+      const settling = ['e.rejects.ndjson', '--settle'];
+      const { lines: open, summary } = await verified(world, settling, lying.honest);
+      expect(summary.settled).toEqual({ accepted: 0, absent: 1, unknown: 1 });
+      expect(open.find(({ line }) => line === 2)).toMatchObject({ stage: 'notSent' });
+    },
+  );
+
   it('returns no event of a user whom the account shows by another of its identities', async () => {
     const { env } = await serviceOf();
     const world = makeWorld({ env });
@@ -1073,6 +1105,9 @@ describe('--settle', () => {
   it.each([
     [400, 2, 'Invalid event date range'],
     [400, 2, 'Invalid event : Charged date range'],
+    [400, 2, 'Invalid event Charged: range too old'],
+    [400, 2, 'Invalid event "Charged" for the range'],
+    [400, 2, 'Invalid event Charged (service busy)'],
     [401, 4, 'Invalid event token'],
     [502, 5, '<h1>invalid event frame</h1>'],
   ])(

@@ -61,8 +61,10 @@ interface EventKey {
   readonly exact: string;
   /** Returns the exact key without the hour. */
   readonly shifted: () => string;
-  /** Returns the exact key without the user. */
+  /** Digest of name and second. */
   readonly ofAnyUser: () => string;
+  /** Returns the exact key without the user. */
+  readonly ofNobody: () => string;
 }
 
 /** Maximum events of the service to keep for display, with user, name and second of a sent one, and maximum characters. */
@@ -107,9 +109,14 @@ export class SentEvents {
   #isNearCut = false;
   /** Days and keys without the hour of events to settle, with their times, to notice a wrong time zone. */
   readonly #shifted = new Map<string, number[]>();
-  /** Keys without the user of the events to settle, with the other users of whom the account shows such an event. */
+  /**
+   * Names and seconds of the events to settle, with the users of whom the account shows such an event, whatever its
+   * properties: the service may show both in another way.
+   */
   readonly #otherUsers = new Map<string, Set<string>>();
   #otherUsersHeld = 0;
+  /** Keys without the user of events that the account shows without one: it may be anybody. */
+  readonly #ofNobody = new Set<string>();
   /** Events that the account shows under another identity of the user. */
   readonly #aliased = new Set<EqualEvents>();
   /** Days of events that were found at their time, and of those that were found at another hour. */
@@ -276,11 +283,13 @@ export class SentEvents {
         this.#keepShifted(shiftedKey({ by, value }, name, time, props), secondsOf(time));
       this.#keepNear(near, props);
     }
-    const others =
-      this.#otherUsers.size === 0 ? undefined : this.#otherUsers.get(anyUserKey(name, time, props));
+    if (this.#otherUsers.size === 0) return;
+    const ofAnyUser = anyUserKey(name, time);
+    const others = this.#otherUsers.get(ofAnyUser);
     if (!others) return;
     const users = usersOf(profile);
-    for (const user of users.length > 0 ? users : [noUser]) this.#keepOther(others, user);
+    if (users.length === 0) this.#keepOther(this.#ofNobody, exactKey(ofAnyUser, props));
+    for (const user of users) this.#keepOther(others, user);
   }
 
   /** Notes that an answer to an export of this event is not of the days asked for, so that it proves nothing missing. */
@@ -294,7 +303,7 @@ export class SentEvents {
     others.add(user);
   }
 
-  /** Yields the events to settle that were not found, and of which the account has equal ones of other users. */
+  /** Yields the events to settle that were not found, and of whose name and second the account has some of other users. */
   *withOtherUsers(): Generator<{ readonly identifier: Identifier; readonly origin: EqualEvents }> {
     for (const event of this.all()) {
       if (event.record.row === undefined || event.found >= event.sent) continue;
@@ -325,14 +334,17 @@ export class SentEvents {
     const { user, near } = key;
     const identity = user.value;
     const isMoreOfLine = event.places && event.sent > mostOf(event, 'lines');
-    const doubt = this.#doubtOfUser(event, key) ?? (isMoreOfLine ? moreOfLine : this.#doubtOf(key));
+    const doubt = this.#near.has(near)
+      ? otherProperties
+      : (this.#doubtOfUser(event, key) ?? (isMoreOfLine ? moreOfLine : this.#doubtOf(key)));
     return { identity, doubt, near: () => this.#near.get(near)?.shift() };
   }
 
-  /** Returns why an equal event that the account shows may be of this user. */
+  /** Returns why an event of this name and second that the account shows may be of this user. */
   #doubtOfUser(event: EqualEvents, key: EventKey): string | undefined {
     const others = this.#othersOf(key);
-    if (others.has(noUser)) return 'events of which the account does not show the user';
+    if (this.#ofNobody.has(key.ofNobody()))
+      return 'events of which the account does not show the user';
     const isCut = this.#otherUsersHeld > mostNear.characters;
     const isOfOther = isCut || others.has(identityText(key.user.value)) || this.#aliased.has(event);
     return isOfOther
@@ -352,11 +364,10 @@ export class SentEvents {
   }
 
   #doubtOf(key: EventKey): string | undefined {
-    const { name, near, day } = key;
+    const { name, day } = key;
     if (this.#distrusted.has(name))
       return 'events for which the service sent events of other days, or without a time that can be read';
-    if (this.#isNearCut || this.#near.has(near))
-      return 'events of a user, name and second that the account has with other properties';
+    if (this.#isNearCut) return otherProperties;
     // With daylight saving time, a wrong time zone may be right for other days.
     const isDayShifted = this.#shiftedDays.has(day) && !this.#foundDays.has(day);
     return this.#isShifted(key) ||
@@ -380,10 +391,11 @@ export class SentEvents {
     const near = nearKey(user, name, local);
     const day = dayOf(local);
     const shifted = () => shiftedKey(user, name, local, props);
-    const ofAnyUser = () => anyUserKey(name, local, props);
+    const ofAnyUser = () => anyUserKey(name, local);
+    const ofNobody = () => exactKey(ofAnyUser(), props);
     const time = secondsOf(local);
     const exact = exactKey(near, props);
-    return { name, user, day, time, near, exact, shifted, ofAnyUser };
+    return { name, user, day, time, near, exact, shifted, ofAnyUser, ofNobody };
   }
 
   #keepNear(near: string, props: LosslessJson): void {
@@ -430,6 +442,8 @@ function mostOf({ places }: EqualEvents, what: 'lines' | 'count'): number {
   return most;
 }
 
+const otherProperties =
+  'events of a user, name and second that the account has with other properties';
 const moreOfLine =
   'equal events of the same line of the input: the account has fewer than the file, which may report one several times';
 
@@ -468,14 +482,10 @@ const shiftedKey = (user: Identifier, name: string, localTime: string, props: Lo
     props,
   );
 
-const anyUserKey = (name: string, localTime: string, props: LosslessJson): string =>
-  exactKey(digest(`${name}\n${localTime}`), props);
+const anyUserKey = (name: string, localTime: string): string => digest(`${name}\n${localTime}`);
 
 /** The service may show identities in other letters. */
 const identityText = (identity: string): string => `identity ${identity.toLowerCase()}`;
-
-/** Stands for the user of an event that shows none: it may be anybody. */
-const noUser = '';
 
 /** Returns all identities and objectIds of a profile: after a merge, the service shows some of them. */
 function usersOf(profile: LosslessJson | undefined): readonly string[] {
