@@ -66,7 +66,7 @@ it.runIf(process.platform === 'linux').each([
   ['--sample', 300],
 ] as const)(
   'verifies no more long records than fit in memory: %s',
-  { timeout: 30_000 },
+  { timeout: 120_000 },
   async (sample, count) => {
     const { service, world } = await serve();
     const line = (n: number) => `{"identity":"a${n}","profileData":{"City":"${long}"}}`;
