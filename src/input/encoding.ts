@@ -136,11 +136,14 @@ function unmarkedUtf16(head: Buffer): Utf16 | undefined {
   return second === 0 ? 'utf-16le' : 'utf-16be';
 }
 
-/** Whether a first line that is not plain ASCII has a NUL, or ends in one, as in UTF-16 whose first character is another one. */
+/**
+ * Whether a first line that is neither plain ASCII nor JSON has a NUL, or ends in one, as in UTF-16 whose first character is
+ * another one.
+ */
 function startsWithNul(head: Buffer): boolean {
   const end = head.findIndex((byte) => byte === 0x0a || byte === 0x0d);
   const line = head.subarray(0, end < 0 ? head.length : end);
-  const isText = /^(?:[\t\x20-\x7e]*$|\0\0)/.test(line.toString('latin1'));
+  const isText = /^(?:[\t\x20-\x7e]*$|\0\0|\s{0,63}[[{])/.test(line.toString('latin1'));
   return !isText && head.subarray(0, line.length + 2).includes(0);
 }
 
@@ -280,7 +283,7 @@ async function sampleOf(source: Source): Promise<EncodingSample> {
   try {
     for await (const chunk of decompress(opened.chunks, source.name)) {
       sample.add(chunk);
-      if (sample.length >= detectionBytes) break;
+      if (sample.isDecided || sample.length >= detectionBytes) break;
     }
   } finally {
     opened.close();
@@ -319,7 +322,6 @@ class EncodingSample {
   #isLatin = true;
   /** Incomplete character at the end of the last chunk. */
   #rest: Buffer = Buffer.alloc(0);
-  #isJson = false;
   #hasUtf8 = false;
   #lineFeeds = 0;
   /** Line of the first byte that is not UTF-8. */
@@ -334,6 +336,11 @@ class EncodingSample {
     this.#name = name;
   }
 
+  /** Whether more bytes would not change the result. */
+  get isDecided(): boolean {
+    return this.#utf16 !== undefined && (this.#isMarked ? this.#hasUtf16LineEnd : !this.#isLatin);
+  }
+
   /** Whether it is UTF-8 with characters beyond ASCII. */
   get isBeyondAscii(): boolean {
     return this.#hasUtf8 && this.#badLine === undefined && this.#utf16 === undefined;
@@ -345,7 +352,6 @@ class EncodingSample {
       this.#utf16 = marked === 'utf-8' ? undefined : (marked ?? unmarkedUtf16(chunk));
       this.#isMarked = marked !== undefined;
       this.#startsWithNul = startsWithNul(chunk);
-      this.#isJson = /^\s*[[{]/.test(chunk.toString('latin1', 0, sampleBytes));
     }
     const from = this.length;
     this.length += chunk.length;
@@ -383,7 +389,7 @@ class EncodingSample {
     const utf16 = this.#utf16;
     if (utf16 !== undefined && this.#isMarked) return this.#markedOr(utf16, named);
     if (utf16 !== undefined && (this.#isLatin || !mayBeList)) return utf16;
-    if (!this.#isMarked && (mayBeList ? this.#hasNul : this.#startsWithNul && !this.#isJson))
+    if (!this.#isMarked && (mayBeList ? this.#hasNul : this.#startsWithNul))
       throw this.#ambiguous(utf16 ?? 'utf-16le', 'utf-8');
     if (isWhole && this.#rest.length > 0 && this.#badLine === undefined && !this.#hasUtf8) {
       this.#badLine = this.#lineFeeds + 1;

@@ -334,6 +334,10 @@ const eventOf = (identity: string, n: number, ts: number, evtName = 'Charged') =
   JSON.stringify({ identity, type: 'event', evtName, evtData: { n, 'Paid On': '$D_170' }, ts });
 const noon = Date.parse('2026-10-24T12:00:00Z') / 1000;
 
+/** A profile; the service merges those of one device. */
+const userOfDevice = (identity: string) =>
+  JSON.stringify({ type: 'profile', identity, objectId: 'device', profileData: { City: 'Oslo' } });
+
 describe('verify of events', () => {
   it.each([
     ['UTC', 'verbatim'],
@@ -1018,14 +1022,7 @@ describe('--settle', () => {
         records.map((record) => ('evtName' in record ? { ...record, evtData: {} } : record)),
       );
       const world = makeWorld({ env: lying.env });
-      const users = ['m1', 'm2'].map((identity) =>
-        JSON.stringify({
-          type: 'profile',
-          identity,
-          objectId: 'device',
-          profileData: { City: 'Oslo' },
-        }),
-      );
+      const users = ['m1', 'm2'].map(userOfDevice);
       const events = [1, 2].map((n) =>
         JSON.stringify({
           ...(JSON.parse(eventOf('', 1, noon)) as object),
@@ -1056,15 +1053,11 @@ describe('--settle', () => {
         ),
       );
       const world = makeWorld({ env: lying.env });
-      const user = (identity: string) =>
-        JSON.stringify({
-          type: 'profile',
-          identity,
-          objectId: 'device',
-          profileData: { City: 'Oslo' },
-        });
       const [kept, never] = [eventOf('Ann', 1, noon), eventOf('bob', 1, noon)];
-      for (const record of [...(what === 'identity' ? [user('m1'), user('Ann')] : []), kept]) {
+      for (const record of [
+        ...(what === 'identity' ? ['m1', 'Ann'].map(userOfDevice) : []),
+        kept,
+      ]) {
         writeFileSync(world.path('e.ndjson'), `${record}\n`);
         await world.run(['upload', 'e.ndjson']);
       }
@@ -1081,14 +1074,7 @@ describe('--settle', () => {
     const { env } = await serviceOf();
     const world = makeWorld({ env });
     const [kept, never] = [eventOf('m2', 1, noon), eventOf('m3', 1, noon)];
-    const user = (identity: string) =>
-      JSON.stringify({
-        type: 'profile',
-        identity,
-        objectId: 'device',
-        profileData: { City: 'Oslo' },
-      });
-    for (const record of [user('m1'), user('m2'), kept, eventOf('other', 1, noon)]) {
+    for (const record of [...['m1', 'm2'].map(userOfDevice), kept, eventOf('other', 1, noon)]) {
       writeFileSync(world.path('e.ndjson'), `${record}\n`);
       await uploaded(world, ['e.ndjson']);
     }

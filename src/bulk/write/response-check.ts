@@ -67,7 +67,7 @@ function errorBesideSuccess({ status, unprocessed, code, error }: WriteResponse)
   return `status "${status}", but ${code === undefined ? 'an error' : `code ${toText(code)}`}: ${words}`;
 }
 
-/** Of `1,000`, no part is a number. */
+/** What follows the words in a message. `1,000` is taken whole, and so is no number. */
 const recordNumber = /record number\s*:\s*(\d(?:\w|[.,'’\u{a0}\u{202f}]\d)*)/giu;
 
 /**
@@ -81,20 +81,20 @@ function recordFinder(batch: Batch) {
   return (error: string, echo: unknown): number | undefined => {
     const name = nameOf(echo);
     const numbers = [...error.matchAll(recordNumber)];
-    // The last of several counts, at the end of the message, which may quote a value of the record before it.
     const last = numbers.at(-1);
-    const isClear =
-      new Set(numbers.map(([, each]) => each)).size < 2 ||
-      /^[\s.;!)]*$/.test(error.slice(last!.index + last![0].length));
-    const number = isClear ? last?.[1] : '';
-    if (number !== undefined) {
-      const position = /^\d+$/.test(number) ? Number(number) - 1 : -1;
-      if (position < 0 || position >= batch.size) return undefined;
-      const isOther = name !== undefined && name !== nameOf(recordAt(batch, position));
-      return isOther && positionOf(name) !== undefined ? undefined : position;
+    if (last === undefined) {
+      const position = name === undefined ? undefined : positionOf(name);
+      return position === 'several' ? undefined : position;
     }
-    const position = name === undefined ? undefined : positionOf(name);
-    return position === 'several' ? undefined : position;
+    const [words, number = ''] = last;
+    // The last of several counts, at the end of the message, which may quote a value of the record before it.
+    const isClear =
+      numbers.every(([, each]) => each === number) ||
+      /^[\s.;!)]*$/.test(error.slice(last.index + words.length));
+    const position = isClear && /^\d+$/.test(number) ? Number(number) - 1 : -1;
+    if (position < 0 || position >= batch.size) return undefined;
+    const isOther = name !== undefined && name !== nameOf(recordAt(batch, position));
+    return isOther && positionOf(name) !== undefined ? undefined : position;
   };
 }
 

@@ -1,4 +1,4 @@
-import { LibraryContext, startRun, toEngagectlError, type RuntimeOf } from './library-context.js';
+import { LibraryContext, startRun, streamOf, toEngagectlError } from './library-context.js';
 import { EngagectlError, countOf, sourceLine } from '../../errors.js';
 import { identifierKinds, type IdentifierKind } from '../../contract/endpoints.js';
 import { BoundedQueue, channelReader, type AsyncChannel } from './async-channel.js';
@@ -28,6 +28,7 @@ import type {
   LookedUpUser,
   UserIdentifier,
 } from './api.js';
+import type { RuntimeOf } from './library-context.js';
 import type { WriteHooks, WriteRequest } from '../write/write-request.js';
 import type { WriteResult, RejectedRecord, ExportResult } from '../job-results.js';
 import type { JobContext } from '../job-context.js';
@@ -418,26 +419,19 @@ function openSource(source: Source): OpenSource {
   if (!isIterable(source)) throw noSource(source);
   // Copied like options: its caller may empty the array, and fill it for the next job.
   const records: Records = Array.isArray(source) ? source.slice() : source;
-  return { files: [], stream: streamOf(records), format: 'ndjson' };
+  return { files: [], stream: streamOfRecords(records), format: 'ndjson' };
 }
 
 type Records = Iterable<object> | AsyncIterable<object>;
 
-/**
- * Returns a stream that is closed at once when it is destroyed, even while the source makes its caller wait. Then no
- * more records are taken from the source.
- */
-function streamOf(records: Records): Readable {
+/** Returns a stream of lines. No more records are taken from the source once it is destroyed. */
+function streamOfRecords(records: Records): Readable {
   const stop = new AbortController();
   const blocks = lines(records, stop.signal);
-  const stream = Readable.from(blocks);
-  // oxlint-disable-next-line no-underscore-dangle -- Node's own method, which waits for the source
-  stream._destroy = (error, done) => {
+  return streamOf(blocks, () => {
     stop.abort();
     void endQuietly(blocks);
-    done(error);
-  };
-  return stream;
+  });
 }
 
 /** Lets a source clean up. Nobody waits for that, so an error has no reader. */

@@ -63,11 +63,12 @@ export class LibraryContext {
     const runsFolder = this.#runsFolder;
     const { signal, release } = ownSignal(caller);
     const runtime = this.#runtimeOf(signal);
-    const stdin = input && { stdin: { value: byteStream(input) } };
+    const close = () => input?.destroy();
+    const stdin = input && { stdin: { value: streamOf(bytesOf(input), close) } };
     return {
       release: () => {
         release();
-        input?.destroy(); // also if the job was refused before it was read
+        close(); // also if the job was refused before it was read
       },
       runtime: stdin ? (Object.create(runtime, stdin) as Runtime) : runtime,
       words: libraryWording,
@@ -149,12 +150,12 @@ function ownSignal(
   return { signal: own.signal, release: () => derived.removeEventListener('abort', abort) };
 }
 
-/** Returns a stream of the chunks of a caller's stream. Destroying it destroys that one. */
-function byteStream(source: Readable): Readable {
-  const stream = Readable.from(bytesOf(source));
-  // oxlint-disable-next-line no-underscore-dangle -- Node's own method, which waits for the source
+/** Returns a stream of chunks that is closed at once when it is destroyed, even while they make it wait. `stop` ends them. */
+export function streamOf(chunks: AsyncIterable<Buffer>, stop: () => void): Readable {
+  const stream = Readable.from(chunks);
+  // oxlint-disable-next-line no-underscore-dangle -- Node's own method, which waits for the chunks
   stream._destroy = (error, done) => {
-    source.destroy();
+    stop();
     done(error);
   };
   return stream;
