@@ -1797,6 +1797,29 @@ describe('runs', () => {
     expect(left).toMatchObject({ runs: [{ run: kept }] });
   });
 
+  it.each(['damaged', 'missing'])(
+    'are discarded with a warning if their journal is %s: what they sent is not known',
+    async (how) => {
+      const { service, world, run } = await stage();
+      writeFileSync(world.path('i.ndjson'), increments(30));
+      await service.fault({ after: 1, times: 1, answer: { status: 401 } });
+      const { summary } = await run('upload', 'i.ndjson', ...inBatches);
+      const journal = path.join(world.stateDir, 'runs', summary.run, 'journal.ndjson');
+      if (how === 'missing') rmSync(journal);
+      else {
+        const bytes = readFileSync(journal);
+        bytes.fill('X', bytes.length - 40, bytes.length - 20);
+        bytes.fill('X', 1040, 1060);
+        writeFileSync(journal, bytes);
+      }
+      const asked = await world.run(['runs', 'prune'], { tty: true, stdin: 'no\n' });
+      expect([asked.code, asked.stderr]).toEqual([2, expect.stringMatching(/operators.*again/)]);
+      const { code, stderr } = await world.run(['runs', 'prune', '--yes']);
+      expect([code, stderr]).toEqual([0, expect.stringContaining('sent demerges or operators')]);
+      expect(stderr).toContain(`the journal of run ${summary.run} cannot be read`);
+    },
+  );
+
   it('stay if the disk is full when they are to be discarded', async () => {
     const { service, world, run } = await stage();
     await service.fault({ after: 1, times: 1, answer: { status: 401 } });

@@ -104,7 +104,10 @@ export async function compact(
   removeReplaced(folder);
   const log = currentFiles(folder).logs.at(-1);
   const bytes = log ? statSync(path.join(folder, log.name)).size : 0;
-  if (log && bytes > (isPruning ? 0 : logMaximum)) await archiveLog(folder, log, runs);
+  if (log && bytes > (isPruning ? 0 : logMaximum)) {
+    // A damaged log stays, so that it can be restored, and each upload warns.
+    await archiveLog(folder, log, runs).catch(unlessDamaged);
+  }
   const expired = expiredRuns(runs, options);
   const merged = (files: readonly EventFile[]) => mergeArchives(folder, files, { runs, expired });
   if (isPruning) return merged(currentFiles(folder).archives);
@@ -145,7 +148,14 @@ export function expiredRuns(
   return new Set(expired.map(({ number }) => number));
 }
 
-/** Replaces a log by an archive. */
+/** A part of a log that was written as a whole cannot be read. */
+class DamagedLog extends Error {}
+
+function unlessDamaged(error: unknown): void {
+  if (!(error instanceof DamagedLog)) throw error;
+}
+
+/** Replaces a log by an archive. Throws DamagedLog, and then changes nothing. */
 async function archiveLog(
   folder: string,
   { name, from, to }: Pick<EventFile, 'name' | 'from' | 'to'>,
@@ -283,6 +293,7 @@ function* blocksOf(file: string): Generator<EventBlock> {
   const log = new EventLog(file);
   try {
     yield* log.read();
+    if (log.isDamaged) throw new DamagedLog(`a part of ${file} is damaged`);
   } finally {
     log.close();
   }

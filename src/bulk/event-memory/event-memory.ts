@@ -96,6 +96,10 @@ export class EventMemory {
   /** Runs with which the input is not compared. */
   readonly #skipped: ReadonlySet<number>;
   #isRegistered: boolean;
+  /** Whether an event of this run was sent. */
+  #hasSent = false;
+  /** Up to this position of the log, its events are on the disk, also after a power cut. */
+  #syncedUntil = 0;
 
   private constructor(store: EventStore, options: EventMemoryOptions) {
     this.#store = store;
@@ -107,9 +111,9 @@ export class EventMemory {
     this.#skipped = new Set(skippedRuns.flatMap((id) => runs.numberOf(id) ?? []));
   }
 
-  /** The log, if a part of it is damaged, so that its events are not known. */
+  /** The log of which a part is damaged or missing, so that its events are not known. */
   get damagedLog(): string | undefined {
-    return this.#store.log.isDamaged ? this.#store.logFile : undefined;
+    return this.#store.log.isDamaged ? this.#store.logFile : this.#store.lostLog;
   }
 
   /** Throws E-LEDGER if the memory is damaged, E-FILE-WRITE, or the error of the lock. */
@@ -186,15 +190,18 @@ export class EventMemory {
       log.append(eventState.intended, number, fingerprints);
       const taken = this.#takenByOthers(fingerprints);
       if (taken.length > 0) log.append(eventState.retracted, number, batch.fingerprints(taken));
+      const { position } = log;
       batch.isRemembered = taken.length === 0; // so that the intent is taken back if it cannot be synced
       await this.#syncs.commit();
       batch.isRemembered = true;
+      this.#syncedUntil = Math.max(this.#syncedUntil, position);
       return taken;
     });
   }
 
   /** Records the outcome of intended events (default: all of the batch). Throws E-FILE-WRITE. */
   settle(batch: Batch, state: EventState, positions?: readonly number[]): void {
+    this.#hasSent ||= state === eventState.sent;
     try {
       this.#store.log.append(state, this.#store.number, batch.fingerprints(positions));
     } catch (error) {
@@ -273,7 +280,8 @@ export class EventMemory {
   end(): void {
     const { runs, number, log } = this.#store;
     try {
-      if (this.#isRegistered) runs.end(number);
+      const sentUntil = { log: this.#store.logNumber, bytes: this.#syncedUntil };
+      if (this.#isRegistered) runs.end(number, this.#hasSent ? sentUntil : undefined);
       for (const [run, prints] of this.#reported) {
         if (run === number) continue;
         // The others are not in this input, so that nobody has reported them.

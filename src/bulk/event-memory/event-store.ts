@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { closeSync, fsyncSync, readdirSync, readFileSync } from 'node:fs';
+import { closeSync, fsyncSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { fsyncFolder, openToAppend, replaceFile, writeAll } from '../../files/atomic-write.js';
 import { lockRun, tryLockRun, waitForLock, type FileLock } from '../../files/file-lock.js';
 import { isMissing } from '../../files/path-checks.js';
@@ -48,6 +48,7 @@ export interface StoreOptions {
 export class EventStore {
   readonly log: EventLog;
   readonly logFile: string;
+  readonly logNumber: number;
   readonly archives: readonly EventArchive[];
   /** Up to this position of the log, events of ended runs are in an archive. */
   readonly #endedPosition: number;
@@ -59,7 +60,10 @@ export class EventStore {
   readonly #lock: FileLock;
 
   private constructor(
-    parts: Pick<EventStore, 'log' | 'logFile' | 'archives' | 'runs' | 'number' | 'live'> & {
+    parts: Pick<
+      EventStore,
+      'log' | 'logFile' | 'logNumber' | 'lostLog' | 'archives' | 'runs' | 'number' | 'live'
+    > & {
       lock: FileLock;
       endedPosition: number;
     },
@@ -71,6 +75,8 @@ export class EventStore {
     this.runs = parts.runs;
     this.number = parts.number;
     this.live = parts.live;
+    this.lostLog = parts.lostLog;
+    this.logNumber = parts.logNumber;
     this.#lock = parts.lock;
   }
 
@@ -84,16 +90,17 @@ export class EventStore {
     try {
       const live = await liveRuns(folder);
       const runs = RunTable.open(folder, options.token);
+      const lostLog = runs.lostLog(options);
       const number = runs.numberOf(run) ?? Math.max(runs.last, ...live) + 1;
       if (live.size === 0) await compactIfPossible(folder, runs, options);
       const lock = await lockRun(path.join(folder, `${liveName}${number}.lock`));
       try {
-        const { archives, log, file } = openFiles(folder);
+        const { archives, log, file, logNumber } = openFiles(folder);
         const ended = live.size > 0 ? await archiveEnded(file, runs) : undefined;
         if (ended) archives.push(ended.archive);
         const endedPosition = ended?.position ?? 0;
-        const parts = { log, logFile: file, archives, endedPosition, runs, number, live, lock };
-        return new EventStore(parts);
+        const files = { log, logFile: file, logNumber, lostLog, archives, endedPosition };
+        return new EventStore({ ...files, runs, number, live, lock });
       } catch (error) {
         lock.release();
         throw error;
@@ -102,6 +109,9 @@ export class EventStore {
       opening.release();
     }
   }
+
+  /** Path of a log that is missing, or a part of it, although a run sent events and wrote them there. */
+  readonly lostLog: string | undefined;
 
   /** Yields the blocks of the log that are in no archive. */
   *recent(): Generator<EventBlock> {
@@ -181,10 +191,17 @@ async function liveRuns(folder: string): Promise<Set<number>> {
   return live;
 }
 
-const endOf = ({ number }: Pick<EventRun, 'number'>) => ({ number, ended: true });
+const endOf = (number: number, sentUntil?: LogEnd) => ({ number, ended: true, sentUntil });
+
+/** The log that has the last events of a run, and where they end. */
+export interface LogEnd {
+  readonly log: number;
+  readonly bytes: number;
+}
 
 interface RunLine extends EventRun {
   readonly ended?: true;
+  readonly sentUntil?: LogEnd;
 }
 
 /** Version of the table of runs and of the fingerprints. */
@@ -197,7 +214,7 @@ export class RunTable {
   /** All runs with lower numbers have expired. A line that is missing says nothing: it may be damaged. */
   readonly first: number;
   readonly #runs = new Map<number, EventRun>();
-  readonly #ended = new Set<number>();
+  readonly #ended = new Map<number, LogEnd | undefined>();
   readonly #path: string;
   #file: number | undefined;
 
@@ -207,7 +224,7 @@ export class RunTable {
     ({ secret: this.secret, first: this.first } = headIn(first));
     for (const text of rest) {
       const line = parsed(text); // a kill may have cut a line off
-      if (line?.ended) this.#ended.add(line.number);
+      if (line?.ended) this.#ended.set(line.number, line.sentUntil);
       else if (line) this.#runs.set(line.number, line);
     }
   }
@@ -218,7 +235,7 @@ export class RunTable {
     const files = eventFiles(folder);
     if (isMissing(file)) {
       if (files.length > 0) throw new CorruptArchive('runs.ndjson is missing');
-      replaceFile(file, `${JSON.stringify({ version, secret: newSecret(token()) })}\n`);
+      replaceFile(file, `${lineOf({ version, secret: newSecret(token()) })}\n`);
     }
     return new RunTable(file, readFileSync(file, 'utf8').split('\n'));
   }
@@ -258,22 +275,41 @@ export class RunTable {
     this.#append(run);
   }
 
-  end(number: number): void {
-    this.#ended.add(number);
-    this.#append(endOf({ number }));
+  /** Records that all events of a run are reported. `sentUntil`: where they are, if any may have been processed. */
+  end(number: number, sentUntil?: LogEnd): void {
+    this.#ended.set(number, sentUntil);
+    this.#append(endOf(number, sentUntil));
+  }
+
+  /** Returns the path of a log that lacks events of a run that has not expired; see EventStore. */
+  lostLog({ folder, now }: Pick<StoreOptions, 'folder' | 'now'>): string | undefined {
+    const { archives, logs } = currentFiles(folder);
+    const sizes = logs.map(
+      ({ name, from }) => [from, statSync(path.join(folder, name)).size] as const,
+    );
+    const sizeOf = new Map(sizes);
+    const isKept = ({ log, bytes }: LogEnd) =>
+      archives.some(({ from, to }) => from <= log && log <= to) || (sizeOf.get(log) ?? 0) >= bytes;
+    const expired = expiredRuns(this, { rememberMs: 0, now });
+    const lost = [...this.#ended].find(
+      ([number, end]) => end && this.#runs.has(number) && !expired.has(number) && !isKept(end),
+    );
+    return lost && path.join(folder, logName(lost[1]!.log));
   }
 
   /** Removes these runs. */
   forget(expired: ReadonlySet<number>): void {
     const lines = [...this.#runs.values()]
       .filter(({ number }) => !expired.has(number))
-      .flatMap((run) => [run, ...(this.#ended.has(run.number) ? [endOf(run)] : [])]);
+      .flatMap((run) => {
+        const { number } = run;
+        return this.#ended.has(number) ? [run, endOf(number, this.#ended.get(number))] : [run];
+      });
     const left = lines.reduce((least, { number }) => Math.min(least, number), this.last + 1);
     const before = [...expired].filter((number) => number < left);
     const first = before.reduce((most, number) => Math.max(most, number + 1), this.first);
     const head = { version, secret: this.secret, first };
-    const texts = [JSON.stringify(head), ...lines.map(lineOf)];
-    replaceFile(this.#path, `${texts.join('\n')}\n`);
+    replaceFile(this.#path, `${[head, ...lines].map(lineOf).join('\n')}\n`);
   }
 
   close(): void {
@@ -304,7 +340,11 @@ function headIn(text: string | undefined): Pick<RunTable, 'secret' | 'first'> {
 
 function headOf(text = '') {
   try {
-    return Object(JSON.parse(text)) as { version?: number; first?: number; secret?: unknown };
+    return Object(JSON.parse(checked(text) ?? '')) as {
+      version?: number;
+      first?: number;
+      secret?: unknown;
+    };
   } catch {
     return undefined;
   }
@@ -316,10 +356,13 @@ function lineOf(line: object): string {
   return `${json.slice(0, -1)}${checksumEnd(hexChecksum(json))}`;
 }
 
+/** Returns a line without its checksum, which earlier versions did not write; undefined if it is wrong. */
+const checked = (text: string): string | undefined =>
+  text.includes('"checksum"') ? withoutChecksum(Buffer.from(text)) : text;
+
 /** Parses a line; undefined if it is cut off or damaged. Then its run counts as one that is still sending. */
 function parsed(text: string): RunLine | undefined {
-  // Earlier versions wrote lines without a checksum.
-  const json = text.includes('"checksum"') ? withoutChecksum(Buffer.from(text)) : text;
+  const json = checked(text);
   if (json === undefined) return undefined;
   try {
     const line = JSON.parse(json) as RunLine;
@@ -329,17 +372,17 @@ function parsed(text: string): RunLine | undefined {
   }
 }
 
-function openFiles(folder: string): { archives: EventArchive[]; log: EventLog; file: string } {
+function openFiles(folder: string) {
   const { archives, logs } = currentFiles(folder);
   const opened: EventArchive[] = [];
   try {
     for (const { name } of archives) opened.push(new EventArchive(path.join(folder, name)));
-    const name = logs.at(-1)?.name ?? logName((archives.at(-1)?.to ?? 0) + 1);
+    const logNumber = logs.at(-1)?.from ?? (archives.at(-1)?.to ?? 0) + 1;
     const isNew = logs.length === 0;
-    const file = path.join(folder, name);
+    const file = path.join(folder, logName(logNumber));
     const log = new EventLog(file);
     if (isNew) fsyncFolder(folder);
-    return { archives: opened, log, file };
+    return { archives: opened, log, file, logNumber };
   } catch (error) {
     for (const archive of opened) archive.close();
     throw error;

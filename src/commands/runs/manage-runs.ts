@@ -286,17 +286,21 @@ async function pruneRuns({
   const old = (isNamed ? named : runs).filter(
     ({ header }) => runtime.now() - Date.parse(header.started) >= leastAge,
   );
-  if (olderThan === undefined && !yes && old.length > 0) await confirmPrune(old, runtime);
+  if (olderThan === undefined && !yes && old.length > 0) await confirmPrune(old, root, runtime);
   const messages = messagePrinter(how, runtime);
   const busy = (id: string) => messages.warn(`left run ${id}: another process is working on it`);
   const inFlight = (id: string) =>
     messages.warn(
       `run ${id} was killed while it sent records: the outcome of those in flight is unknown, and no rejects file lists them`,
     );
+  const unreadable = (id: string) =>
+    messages.warn(
+      `the journal of run ${id} cannot be read: some of its records may have been sent, and no rejects file lists them`,
+    );
   const resent = (id: string) =>
     messages.warn(`run ${id} sent demerges or operators: its input would be sent again as a whole`);
   const { now, uid } = runtime;
-  const doing = { root, words: cliAdvice, now, uid, busy, inFlight, resent };
+  const doing = { root, words: cliAdvice, now, uid, busy, inFlight, unreadable, resent };
   const forgotten = await forgetRuns(old, doing);
   if (!how.json) {
     for (const file of forgotten.removed) messages.note(`removed ${file}`);
@@ -318,7 +322,11 @@ async function pruneRuns({
 }
 
 /** Lists the runs to delete and asks to type their number. Throws E-CONFIRM. */
-async function confirmPrune(old: readonly RunFolder[], runtime: Runtime): Promise<void> {
+async function confirmPrune(
+  old: readonly RunFolder[],
+  root: string,
+  runtime: Runtime,
+): Promise<void> {
   const { stderr } = runtime;
   if (!canPrompt(runtime)) {
     throw new EngagectlError(
@@ -335,7 +343,7 @@ async function confirmPrune(old: readonly RunFolder[], runtime: Runtime): Promis
   stderr.write(
     'What is forgotten cannot be resumed any more; partial files of exports are removed.\n',
   );
-  if (old.some(sentOperators))
+  if (old.some((run) => sentOperators(root, run)))
     stderr.write('Demerges and operators that were sent would go out again with their inputs.\n');
   await confirmByTyping({ word: String(old.length), noun: 'number' }, runtime);
 }

@@ -24,8 +24,8 @@ import type { CommittedCounts, NonIdempotentKind } from '../../bulk/outcomes/out
 
 /**
  * Deletes unfinished runs and the partial files of exports. Keeps runs that another process holds,
- * and reports them to `busy`. Reports to `inFlight` those that were killed with records in flight, and to `resent` those
- * of demerges or operators.
+ * and reports them to `busy`. Reports to `inFlight` those that were killed with records in flight, to `unreadable` writes
+ * whose journal cannot be read, and to `resent` those of demerges or operators.
  */
 export async function forgetRuns(
   runs: readonly RunFolder[],
@@ -36,6 +36,7 @@ export async function forgetRuns(
     uid,
     busy,
     inFlight,
+    unreadable,
     resent,
   }: {
     readonly root: string;
@@ -46,6 +47,7 @@ export async function forgetRuns(
     readonly uid: Runtime['uid'];
     readonly busy: (run: string) => void;
     readonly inFlight: (run: string) => void;
+    readonly unreadable: (run: string) => void;
     readonly resent: (run: string) => void;
   },
 ) {
@@ -64,13 +66,15 @@ export async function forgetRuns(
       const files = await removePartialExports(run, uid);
       removed.push(...files.removed);
       left.push(...files.left);
-      recordDiscarded(root, run, now());
       const state = writeStateOf(run);
+      const isResent = sentOperators(root, run);
+      recordDiscarded(root, run, now());
       removeRun(run, words);
       pruned.push(id);
       // It was killed before it listed these as unknown.
       if (state?.intended.isEmpty === false) inFlight(id);
-      if (state && hasSentOnce(state, 'other')) resent(id);
+      if (!state && !isExport(run)) unreadable(id);
+      if (isResent) resent(id);
     } finally {
       lock.release();
     }
@@ -119,16 +123,20 @@ const hasSentOnce = (state: ResumeState, kind: NonIdempotentKind): boolean =>
 
 /**
  * Whether a write sent demerges or operators, which only its folder knows: without it, they are sent again. Events stay
- * known.
+ * known. If its journal cannot be read, the ledger says whether it was about to.
  */
-export function sentOperators(run: RunPlace): boolean {
+export function sentOperators(root: string, run: RunPlace): boolean {
   const state = writeStateOf(run);
-  return state !== undefined && hasSentOnce(state, 'other');
+  if (state) return hasSentOnce(state, 'other');
+  const { unfinished } = readLedger(root, { matches: () => false }).open;
+  return unfinished.some((start) => start.run === run.header.run && start.kind === 'other');
 }
 
 /** Returns the counts of an unfinished write; undefined for exports and unreadable journals. */
 export const unfinishedProgress = (run: RunFolder): Readonly<CommittedCounts> | undefined =>
-  run.header.command.startsWith('export-') ? undefined : writeStateOf(run)?.counts;
+  isExport(run) ? undefined : writeStateOf(run)?.counts;
+
+const isExport = ({ header }: RunFolder): boolean => header.command.startsWith('export-');
 
 /**
  * Removes the partial files of an unfinished export, which would block the next one. Call while
@@ -136,7 +144,7 @@ export const unfinishedProgress = (run: RunFolder): Readonly<CommittedCounts> | 
  */
 async function removePartialExports(run: RunFolder, uid: Runtime['uid']): Promise<Leftovers> {
   const { header } = run;
-  if (!header.command.startsWith('export-')) return { removed: [], left: [] };
+  if (!isExport(run)) return { removed: [], left: [] };
   const entries = entriesOf(journalPath(run));
   const documents = entries.flatMap((entry) => (entry.kind === 'plan' ? entry.plan.documents : []));
   const documentOf = documents.flatMap(({ slices }, index) => Array<number>(slices).fill(index));

@@ -164,6 +164,8 @@ export class DuplicateProtection {
   readonly #ledger: Pick<Required<LedgerQuery>, 'open' | 'from'>;
   /** Other forms in which runs sent events, by their options and time zone. */
   readonly otherForms = new Map<string, SentForm & { readonly runs: Set<string> }>();
+  /** Whether events that runs sent to this account are in the event memory. */
+  hasRemembered = false;
   /** Starts of the runs that this one replaces. */
   readonly #replaced: LedgerStart[] = [];
   readonly #started = new Map<NonIdempotentKind, Promise<void>>();
@@ -340,6 +342,7 @@ export class DuplicateProtection {
   #read(made: string | undefined) {
     const remembered: LedgerEntry[] = [];
     const matches = (line: LedgerEntry): boolean => {
+      this.hasRemembered ||= line.remembered === true && this.#isSameCommand(line);
       if (line.once.includes('event') && line.accepted + line.unknown > 0) this.#noteForm(line);
       if (this.#isWanted(line)) return true;
       if (!this.#place.resume || !this.#doesHarm(line)) return false;

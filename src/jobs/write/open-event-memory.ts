@@ -56,6 +56,8 @@ export interface MemoryUse {
   readonly isResumed: boolean;
   /** Ids of runs whose part of the input is skipped. */
   readonly skippedRuns: readonly string[];
+  /** Whether there must be a memory, since runs sent events. */
+  readonly isExpected: boolean;
   /** Other forms in which runs sent events. */
   readonly otherForms: Iterable<SentForm>;
 }
@@ -98,12 +100,15 @@ export function mayHaveEvents({
 /** Opens the event memory. Throws E-FILE-WRITE, E-LEDGER, E-CONFIG-FILE. */
 export async function openEventMemory(
   writing: WriteContext,
-  { run, isResumed, skippedRuns, otherForms }: MemoryUse,
+  { run, isResumed, skippedRuns, isExpected, otherForms }: MemoryUse,
 ): Promise<RememberedEvents> {
   const { request, context, connection, inputs, rehearsal, reopen } = writing;
   const { runtime } = context;
+  const store = storeOf(context, connection!);
+  const { folder } = store;
+  const isLost = isExpected && isMissing(folder);
   const memory = await EventMemory.open({
-    ...storeOf(context, connection!),
+    ...store,
     run,
     started: new Date(runtime.now()).toISOString(),
     files: inputs.names,
@@ -112,9 +117,10 @@ export async function openEventMemory(
     skippedRuns,
   });
   const damaged = memory.damagedLog;
-  if (damaged !== undefined)
+  const lost = damaged === undefined ? isLost && folder : `a part of ${damaged}`;
+  if (lost)
     context.messages.warn(
-      `a part of ${damaged} is damaged: events of earlier runs may be sent again; restore the file, or compare them with "verify"`,
+      `${lost} is damaged or missing: events of earlier runs may be sent again; restore it, or compare them with "verify"`,
     );
   const skipsSent = isResumed || request.resume === true || request.changed === true;
   const forms = request.again || rehearsal !== undefined ? [] : otherForms;

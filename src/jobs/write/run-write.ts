@@ -372,12 +372,13 @@ async function isUnchanged(writing: WriteContext, earlier: ResumeState): Promise
 async function openEvents(
   writing: WriteContext,
   ledger: DuplicateProtection | undefined,
-  use: Omit<MemoryUse, 'otherForms'>,
+  use: Omit<MemoryUse, 'isExpected' | 'otherForms'>,
 ): Promise<RememberedEvents | undefined> {
   if (!remembersEvents(writing)) return undefined;
   try {
     return await openEventMemory(writing, {
       ...use,
+      isExpected: ledger?.hasRemembered === true,
       otherForms: ledger?.otherForms.values() ?? [],
     });
   } catch (error) {

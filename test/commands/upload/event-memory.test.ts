@@ -586,6 +586,62 @@ describe('the memory', () => {
     },
   );
 
+  it.each([
+    ['log', 'sent-1.log'],
+    ['end of its log', 'sent-1.log'],
+    ['archive', 'sent-1.log'],
+    ['folder', 'events/'],
+  ])('warns that its %s is missing, so that an event is sent again', async (what, named) => {
+    const { run, stored, write, folder, world } = await stage();
+    for (const n of [1, 2]) {
+      write(`${n}.ndjson`, lines(n));
+      expect((await run(['upload', `${n}.ndjson`])).stderr).not.toContain('missing');
+    }
+    if (what === 'archive') {
+      expect((await world.run(['runs', 'prune', '--yes'])).code).toBe(0);
+      write('3.ndjson', lines(3));
+      expect((await run(['upload', '3.ndjson'])).stderr).not.toContain('missing');
+      rmSync(path.join(folder(), 'sent-1-1.archive'));
+    } else if (what === 'folder') rmSync(folder(), { recursive: true });
+    else {
+      const log = path.join(folder(), 'sent-1.log');
+      if (what === 'log') rmSync(log);
+      else writeFileSync(log, readFileSync(log).subarray(0, -64));
+    }
+    const { code, stderr } = await run(['upload', '2.ndjson']);
+    expect([code, stderr]).toEqual([0, expect.stringMatching(`${named}.* is damaged or missing`)]);
+    expect(stored().filter((n) => n === 2)).toHaveLength(2);
+  });
+
+  it('does not warn that events are missing which have expired, or were forgotten on request', async () => {
+    const { runAt, write } = await stage();
+    for (const [n, day] of ['2025-01-01', '2026-01-01', '2026-01-02'].entries()) {
+      write(`${n}.ndjson`, lines(n));
+      expect((await runAt(day, 'upload', `${n}.ndjson`)).stderr).not.toContain('missing');
+      const remember = n === 1 ? [] : ['--remember', '1s'];
+      expect((await runAt(day, 'runs', 'prune', '--yes', ...remember)).code).toBe(0);
+    }
+    expect((await runAt('2026-01-04', 'runs', 'prune', '--yes', '--remember', '1s')).code).toBe(0);
+    expect((await runAt('2026-01-04', 'upload', '1.ndjson')).stderr).not.toContain('missing');
+  });
+
+  it('is not archived by runs prune if its log is damaged: the warning stays', async () => {
+    const { run, write, folder, world } = await stage();
+    for (const n of [1, 2]) {
+      write(`${n}.ndjson`, lines(n));
+      await run(['upload', `${n}.ndjson`]);
+    }
+    const log = path.join(folder(), 'sent-1.log');
+    const bytes = readFileSync(log);
+    bytes[30]! ^= 1;
+    writeFileSync(log, bytes);
+    expect((await world.run(['runs', 'prune', '--yes'])).code).toBe(0);
+    expect(readFileSync(log)).toEqual(bytes);
+    write('3.ndjson', lines(3));
+    const { code, stderr } = await run(['upload', '3.ndjson']);
+    expect([code, stderr]).toEqual([0, expect.stringContaining('a part of')]);
+  });
+
   it('does not warn of a block that a full disk tore before others', async () => {
     const { run, stored, write, folder } = await stage();
     write('1.ndjson', lines(1));
@@ -671,6 +727,22 @@ describe('the memory', () => {
     const { code, summary } = await run(['upload', 'more.ndjson', '--resume']);
     expect([code, summary]).toMatchObject([0, { accepted: 1, alreadySent: 1 }]);
     expect(stored()).toEqual([1, 2]);
+  });
+
+  it('that has another digit in the secret of its fingerprints refuses the upload', async () => {
+    const { run, stored, write, folder } = await stage();
+    write('e.ndjson', lines(1));
+    await run(['upload', 'e.ndjson']);
+    const file = path.join(folder(), 'runs.ndjson');
+    const text = readFileSync(file, 'utf8');
+    writeFileSync(
+      file,
+      text.replace(/(?<="secret":\D*)\d/, (digit) => String((Number(digit) + 1) % 10)),
+    );
+    expect(readFileSync(file, 'utf8')).not.toBe(text);
+    const { code, stderr } = await run(['upload', 'e.ndjson', '--resume']);
+    expect([code, stderr]).toEqual([8, expect.stringContaining('E-LEDGER')]);
+    expect(stored()).toEqual([1]);
   });
 
   it('that has a wrong bit in an archive refuses the upload', async () => {
