@@ -20,6 +20,7 @@ import { outcomeOf, start } from '../chaos/bin.js';
 import { passcode } from '../chaos/invariants.js';
 import { accountAt } from '../support/account-environment.js';
 import { jsonRunner, serve, written } from '../support/serve.js';
+import { withoutRemovalOfRun } from '../support/killed-run.js';
 import { until } from '../support/until.js';
 import type { World, WorldOptions } from '../support/test-environment.js';
 
@@ -1220,19 +1221,8 @@ it.each([
   async (_what, first, flags, code) => {
     const { service, world, run } = await stage();
     const demerge = ['demerge', 'ids.txt', '--yes', '--chunk-size', '2'];
-    const { renameSync } = fs;
-    const renameWith = (rename: typeof renameSync) => {
-      Object.assign(fs, { renameSync: rename });
-      syncBuiltinESMExports();
-    };
-    onTestFinished(() => renameWith(renameSync));
-    renameWith((from, to) => {
-      if (/\/runs\/\d[^/]*$/.test(String(from))) throw new Error('EBUSY');
-      renameSync(from, to);
-    });
     writeFileSync(world.path('ids.txt'), 'u1\nu2\n');
-    expect((await run(...demerge)).code).toBe(0);
-    renameWith(renameSync);
+    expect((await withoutRemovalOfRun(world, async () => run(...demerge))).code).toBe(0);
     appendFileSync(world.path('ids.txt'), 'u3\nu4\nu5\n');
     await service.fault({ after: 1, times: 1, answer: { status: 401 } });
     expect((await run(...demerge, '--resume')).code).toBe(4);
@@ -1243,6 +1233,29 @@ it.each([
     expect(written(service).flat()).toEqual(['u1', 'u2', 'u3', 'u4', 'u5']);
   },
 );
+
+it('sends events once that were added after a run ended, and before its folder was removed', async () => {
+  const { service, world, run } = await stage();
+  const events = (from: number, to: number) =>
+    increments(to)
+      .split('\n')
+      .slice(from, to)
+      .map((line) => {
+        const { identity } = JSON.parse(line) as { identity: string };
+        const event = { identity, type: 'event', evtName: 'Visit', ts: 1_700_000_000, evtData: {} };
+        return `${JSON.stringify(event)}\n`;
+      })
+      .join('');
+  const upload = async () => run('upload', 'e.ndjson', '--resume');
+  writeFileSync(world.path('e.ndjson'), events(0, 1));
+  expect((await upload()).code).toBe(0);
+  appendFileSync(world.path('e.ndjson'), events(1, 2));
+  expect((await withoutRemovalOfRun(world, upload)).code).toBe(0);
+  appendFileSync(world.path('e.ndjson'), events(2, 4));
+  expect((await upload()).code).toBe(0);
+  expect((await upload()).summary).toMatchObject({ accepted: 0, alreadySent: 4 });
+  expect(written(service).flat()).toHaveLength(4);
+});
 
 describe('after --limit sent a part', () => {
   /** An answer that rejects all records of `increments(count)`. */

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
 import { randomOf, seeds, type Random } from '../chaos/random.js';
-import { runOrKill } from '../support/killed-run.js';
+import { runOrKill, withoutRemovalOfRun } from '../support/killed-run.js';
 import { runs } from '../support/property-runs.js';
 import { serve, written } from '../support/serve.js';
 import type { World } from '../support/test-environment.js';
@@ -210,7 +210,7 @@ const disturbances = {
   reset: { times: 1, action: 'reset-after' },
   killed: { delayMs: 20, answer: { status: 401 } },
 } as const;
-type Disturbance = keyof typeof disturbances;
+type Disturbance = keyof typeof disturbances | 'killed at its end';
 
 /** Runs a command, one request of which is disturbed. */
 async function runDisturbed(
@@ -219,8 +219,11 @@ async function runDisturbed(
   { stdin, by, after }: { stdin: string; by: Disturbance | undefined; after: number },
 ) {
   served.service.clearFaults();
+  const how = { stdin, kill: by === 'killed' };
+  const run = async () => runOrKill(served, [...argv, '--json'], how);
+  if (by === 'killed at its end') return withoutRemovalOfRun(served.world, run);
   if (by) await served.service.fault({ after, ...disturbances[by] });
-  return runOrKill(served, [...argv, '--json'], { stdin, kill: by === 'killed' });
+  return run();
 }
 
 /** Records that a rejects file lists, or has listed. */
@@ -280,7 +283,7 @@ async function checkHistory(seed: number): Promise<readonly number[]> {
     const other =
       isDisjoint && random.chance(0.15) ? await otherCommand(world, kind, random) : undefined;
     const by = random.chance(0.35)
-      ? random.pick(['stopped', 'stopped', 'killed', 'reset'] as const)
+      ? random.pick(['stopped', 'stopped', 'killed', 'reset', 'killed at its end'] as const)
       : undefined;
     maybeUnknown ||= by === 'killed' || by === 'reset';
     const read = isPiped ? [files.get(first)!] : inputs.map((name) => files.get(name)!);

@@ -1,6 +1,34 @@
-import { cpSync, existsSync, renameSync, rmSync } from 'node:fs';
+import fs, { cpSync, existsSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
+import path from 'node:path';
 import { until } from './until.js';
 import type { serve } from './serve.js';
+import type { World } from './test-environment.js';
+
+/** Lets a new run end without removing its folder, as if it were killed right before that. */
+export async function withoutRemovalOfRun<T>(
+  { stateDir }: Pick<World, 'stateDir'>,
+  run: () => Promise<T>,
+): Promise<T> {
+  const { renameSync } = fs;
+  const runs = path.join(stateDir, 'runs');
+  const earlier = new Set(existsSync(runs) ? readdirSync(runs) : []);
+  const renameWith = (rename: typeof renameSync) => {
+    Object.assign(fs, { renameSync: rename });
+    syncBuiltinESMExports();
+  };
+  renameWith((from, to) => {
+    const name = path.basename(String(from));
+    const isNewRun = path.dirname(String(from)) === runs && /^\d/.test(name) && !earlier.has(name);
+    if (isNewRun) throw new Error('EBUSY');
+    renameSync(from, to);
+  });
+  try {
+    return await run();
+  } finally {
+    renameWith(renameSync);
+  }
+}
 
 /**
  * Runs a command. With `kill`, what is on disk at the end is the state directory from when a request that a fault delays

@@ -14,6 +14,7 @@ import {
 import {
   EventLog,
   eventState,
+  unlessDamaged,
   type EventBlock,
   type EventState,
   type RecentEvents,
@@ -146,13 +147,6 @@ export function expiredRuns(
     return Date.parse(started) < last - least && runs.hasEnded(number);
   });
   return new Set(expired.map(({ number }) => number));
-}
-
-/** A part of a log that was written as a whole cannot be read. */
-class DamagedLog extends Error {}
-
-function unlessDamaged(error: unknown): void {
-  if (!(error instanceof DamagedLog)) throw error;
 }
 
 /** Replaces a log by an archive. Throws DamagedLog, and then changes nothing. */
@@ -292,8 +286,7 @@ const startOf = (part: number, parts: number): number => Math.floor((2 ** 32 * p
 function* blocksOf(file: string): Generator<EventBlock> {
   const log = new EventLog(file);
   try {
-    yield* log.read();
-    if (log.isDamaged) throw new DamagedLog(`a part of ${file} is damaged`);
+    yield* log.readIntact();
   } finally {
     log.close();
   }

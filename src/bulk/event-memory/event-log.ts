@@ -116,6 +116,12 @@ export class EventLog {
     }
   }
 
+  /** Yields all blocks. Throws DamagedLog at the end if one was skipped whose events may have been sent. */
+  *readIntact(): Generator<EventBlock> {
+    yield* this.read();
+    if (this.isDamaged) throw new DamagedLog('a part of the event log is damaged');
+  }
+
   close(): void {
     closeSync(this.#file);
   }
@@ -147,6 +153,13 @@ export class EventLog {
       at += read;
     }
   }
+}
+
+class DamagedLog extends Error {}
+
+/** Rethrows any other error. */
+export function unlessDamaged(error: unknown): void {
+  if (!(error instanceof DamagedLog)) throw error;
 }
 
 function headOf(bytes: Buffer) {

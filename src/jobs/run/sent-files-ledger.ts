@@ -90,6 +90,8 @@ export interface LedgerStart extends Pick<
   readonly limit?: number | undefined;
   /** Beginnings of the inputs; none for a pipe without a name. */
   readonly sources: readonly LedgerHead[];
+  /** The run had finished before: a kill left its folder, and its inputs have grown. */
+  readonly continues?: true | undefined;
   /** The run has finished, but did not read all of its inputs. Derived, and written only with a start that is restored. */
   readonly isFinished?: true;
 }
@@ -104,6 +106,18 @@ export interface DiscardedRun extends Pick<LedgerEntry, 'schemaVersion' | 'run'>
   /** It may have sent events. */
   readonly sentEvents: boolean;
 }
+
+/** Members of a ledger line that identify a write. */
+export type LedgerRun = Pick<
+  LedgerEntry,
+  'command' | 'accountId' | 'host' | 'meaning' | 'shard' | 'stream' | 'timezone'
+>;
+
+type LedgerCommand = Pick<LedgerRun, 'accountId' | 'command' | 'host'>;
+
+/** Whether two runs wrote with the same command to the same account. */
+export const isSameCommand = (one: LedgerCommand, other: LedgerCommand): boolean =>
+  (['accountId', 'command', 'host'] as const).every((name) => one[name] === other[name]);
 
 /** Time zone of a run that sent records with times. */
 export const zoneNameOf = ({ timezone = 'UTC' }: Pick<LedgerEntry, 'timezone'>): string => timezone;
@@ -205,6 +219,8 @@ type LedgerLine = LedgerEntry | LedgerStart | DiscardedRun;
 class OpenRuns {
   /** Runs that sent events before they were discarded. */
   readonly discarded: LedgerStart[] = [];
+  /** Runs that went on after they had finished. */
+  readonly #continued = new Set<string>();
   readonly #starts = new Map<string, LedgerStart[]>();
 
   /** Runs that may still send records, were killed, or stopped early. */
@@ -217,6 +233,11 @@ class OpenRuns {
     return [...this.unfinished, ...this.discarded];
   }
 
+  /** Whether a ledger line with these runs lists all that they sent. */
+  areListed(runs: LedgerEntry['runs']): boolean {
+    return runs?.every((run) => !this.#continued.has(run)) === true;
+  }
+
   /** Forgets a run whose records may be sent again. */
   discard(run: string): void {
     this.#starts.delete(run);
@@ -225,6 +246,7 @@ class OpenRuns {
   add(line: LedgerLine): void {
     const starts = this.#starts.get(line.run) ?? [];
     if ('started' in line) {
+      if (line.continues) this.#continued.add(line.run);
       this.#starts.set(line.run, [...starts, line]);
       return;
     }

@@ -6,11 +6,13 @@ import {
   appendDiscarded,
   appendLedger,
   damagedLedger,
+  isSameCommand,
   ledgerPath,
   readLedger,
   zoneNameOf,
   type LedgerQuery,
   type LedgerEntry,
+  type LedgerRun,
   type LedgerStart,
 } from '../run/sent-files-ledger.js';
 import { runsFolder, type OpenRun } from '../run/open-run.js';
@@ -49,12 +51,6 @@ import type { ChangeTracking } from './change-tracking.js';
 import type { WriteResult } from '../job-results.js';
 import { isLeased, type JobContext } from '../job-context.js';
 import { pipeName, zoneOf, type WriteContext } from './write-request.js';
-
-/** Members of a ledger line that identify a write. */
-type LedgerRun = Pick<
-  LedgerEntry,
-  'command' | 'accountId' | 'host' | 'meaning' | 'shard' | 'stream' | 'timezone'
->;
 
 interface LedgerPlace {
   /** Options that decide what is sent. */
@@ -166,6 +162,8 @@ export class DuplicateProtection {
   readonly otherForms = new Map<string, SentForm & { readonly runs: Set<string> }>();
   /** Whether events that runs sent to this account are in the event memory. */
   hasRemembered = false;
+  /** Whether an earlier process of this run recorded its end. */
+  #hasFinished = false;
   /** Starts of the runs that this one replaces. */
   readonly #replaced: LedgerStart[] = [];
   readonly #started = new Map<NonIdempotentKind, Promise<void>>();
@@ -208,8 +206,9 @@ export class DuplicateProtection {
     }
     await this.#refuseRivals(inputs);
     // The event memory finds sent events one by one. A text is only skipped if all of it was accepted, in this time zone.
+    const { open } = this.#ledger;
     const maySkip = ({ runs, ...line }: LedgerEntry) =>
-      resume && !isPiped && runs !== undefined && zoneNameOf(line) === zoneNameOf(this.#run);
+      resume && !isPiped && open.areListed(runs) && zoneNameOf(line) === zoneNameOf(this.#run);
     const lines = this.#lines.filter((line) => !this.#isRemembered(line) || maySkip(line));
     const sent = await (isPiped
       ? pipedBefore(inputs, { lines, name: this.#names(inputs)[0]! })
@@ -280,7 +279,7 @@ export class DuplicateProtection {
     { options, ...line }: LedgerEntry | LedgerStart,
     kind: NonIdempotentKind | 'row',
   ): boolean {
-    if (!options || !this.#isSameCommand(line)) return false;
+    if (!options || !isSameCommand(line, this.#run)) return false;
     if (this.#place.meanings.includes(line.meaning)) return false;
     return areSameChoices(kind, options, this.#place.options);
   }
@@ -342,7 +341,8 @@ export class DuplicateProtection {
   #read(made: string | undefined) {
     const remembered: LedgerEntry[] = [];
     const matches = (line: LedgerEntry): boolean => {
-      this.hasRemembered ||= line.remembered === true && this.#isSameCommand(line);
+      if (line.run === this.#place.run) this.#hasFinished = true;
+      this.hasRemembered ||= line.remembered === true && isSameCommand(line, this.#run);
       if (line.once.includes('event') && line.accepted + line.unknown > 0) this.#noteForm(line);
       if (this.#isWanted(line)) return true;
       if (!this.#place.resume || !this.#doesHarm(line)) return false;
@@ -375,13 +375,7 @@ export class DuplicateProtection {
   }
 
   #isSame(line: LedgerEntry | LedgerStart): boolean {
-    return this.#isSameCommand(line) && this.#place.meanings.includes(line.meaning);
-  }
-
-  /** Whether a run wrote with the same command to the same account. */
-  #isSameCommand(line: Pick<LedgerRun, 'accountId' | 'command' | 'host'>): boolean {
-    const same = ['accountId', 'command', 'host'] as const;
-    return same.every((name) => line[name] === this.#run[name]);
+    return isSameCommand(line, this.#run) && this.#place.meanings.includes(line.meaning);
   }
 
   /** Whether a shard has records of this run's shard: the same one, or one of another division. */
@@ -455,7 +449,8 @@ export class DuplicateProtection {
       const isOwn = (start: LedgerStart) => start.run === run && start.kind === kind;
       const isStarted = this.#ledger.open.unfinished.some(isOwn);
       await this.#refuseSentMeanwhile(inputs, { kind, isStarted });
-      const line = { run, started, ...about, kind, limit, options, sources };
+      const continues = this.#hasFinished || undefined;
+      const line = { run, started, ...about, kind, continues, limit, options, sources };
       if (!isStarted) appendLedger(runs, line, { isDamaged: this.#isDamaged });
     } catch (error) {
       if (error instanceof EngagectlError && error.id !== 'E-FILE-WRITE') throw error;
