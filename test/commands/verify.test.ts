@@ -985,7 +985,7 @@ describe('--settle', () => {
       records.map((record) => ({ ...record, identity: String(record['identity']).toUpperCase() })),
     );
     const world = makeWorld({ env: lying.env });
-    const [kept, never] = [eventOf('Ann', 1, noon), eventOf('bob', 1, noon)];
+    const [kept, never] = [eventOf('Ann', 1, noon), eventOf('bob', 2, noon)];
     writeFileSync(world.path('e.ndjson'), `${kept}\n`);
     await world.run(['upload', 'e.ndjson']);
     const lines = [rejected(1, 'unknown', kept), rejected(2, 'unknown', never)];
@@ -1073,7 +1073,7 @@ describe('--settle', () => {
   it('returns no event of a user whom the account shows by another of its identities', async () => {
     const { env } = await serviceOf();
     const world = makeWorld({ env });
-    const [kept, never] = [eventOf('m2', 1, noon), eventOf('m3', 1, noon)];
+    const [kept, never] = [eventOf('m2', 1, noon), eventOf('m3', 2, noon)];
     for (const record of [...['m1', 'm2'].map(userOfDevice), kept, eventOf('other', 1, noon)]) {
       writeFileSync(world.path('e.ndjson'), `${record}\n`);
       await uploaded(world, ['e.ndjson']);
@@ -1086,6 +1086,30 @@ describe('--settle', () => {
       { line: 1, stage: 'unknown', error: expect.stringContaining('another identity') as string },
       { line: 2, stage: 'notSent' },
     ]);
+  });
+
+  it('returns no event whose user is unknown, and which the account shows of somebody else', async () => {
+    const lying = await startLyingService((records) =>
+      records.map((record) => ({
+        ...record,
+        identity: String(record['identity']).normalize('NFC'),
+      })),
+    );
+    const world = makeWorld({ env: lying.env });
+    const decomposed = 'jose\u0301';
+    const kept = eventOf(decomposed, 1, noon);
+    writeFileSync(world.path('e.ndjson'), `${kept}\n`);
+    await world.run(['upload', 'e.ndjson']);
+    const never = [eventOf(decomposed, 2, noon), eventOf(decomposed, 1, noon + 1)];
+    const lines = [kept, ...never].map((event, at) => rejected(at + 1, 'unknown', event));
+    writeFileSync(world.path('e.rejects.ndjson'), lines.join('\n'));
+    const settling = ['e.rejects.ndjson', '--settle'];
+    const { code, lines: open, summary } = await verified(world, settling, lying.honest);
+    expect([code, summary.settled]).toEqual([6, { accepted: 0, absent: 2, unknown: 1 }]);
+    expect(open.find(({ line }) => line === 1)).toMatchObject({
+      stage: 'unknown',
+      error: expect.stringContaining('does not have the user') as string,
+    });
   });
 
   it.each([

@@ -60,6 +60,33 @@ it.each([
   expect(texts).toBe(kept);
 });
 
+it('matches an identity that the service shows as a number by its text', () => {
+  const book = new SentEvents({ zone: timeZone('UTC'), most: undefined });
+  const { text, ...place } = sentOf(0, 0, 1);
+  for (const identity of ['491701234567', '7'])
+    book.add(
+      ...((sent) => [sent, sentMembers(sent)] as const)({
+        ...place,
+        text: text.replace('"u"', `"${identity}"`),
+        row: '{}',
+      }),
+    );
+  book.find(
+    'E',
+    parseLossless(
+      '{"profile":{"identity":491701234567},"ts":20251009085320,"event_props":{"n":0}}',
+    ),
+  );
+  book.find(
+    'E',
+    parseLossless('{"profile":{"identity":8},"ts":20251009085320,"event_props":{"n":0}}'),
+  );
+  const [shown, other] = [...book.all()];
+  expect([shown!.found, other!.found]).toEqual([1, 0]);
+  book.compareUsers(other!, '{"identity":7,"all_identities":[7,8]}');
+  expect(book.wordsOf(other!).doubt).toContain('another identity');
+});
+
 it('adds an event of a day with too many in time that does not grow with their number', () => {
   const book = new SentEvents({ zone: timeZone('UTC'), most: { events: 1000, characters: 1e9 } });
   for (let n = 0; n < 40_000; n += 1) {

@@ -139,7 +139,7 @@ async function* checkEvents(book: SentEvents, exporting: Exporting): AsyncGenera
   for (const one of book.daysBeside(utcToDay(exporting.context.runtime.now() + mostAhead)))
     await exportDays(one, book, exporting);
   for await (const { answer, origin } of lookUpProfiles(eachOf(book.withOtherUsers()), exporting)) {
-    if (answer?.record) book.compareUsers(origin, answer.record.toString());
+    if (answer) book.compareUsers(origin, answer.record?.toString());
   }
   const breaks = new Breaks();
   for (const event of book.all()) {

@@ -117,8 +117,10 @@ export class SentEvents {
   #otherUsersHeld = 0;
   /** Keys without the user of events that the account shows without one: it may be anybody. */
   readonly #ofNobody = new Set<string>();
-  /** Events that the account shows under another identity of the user. */
-  readonly #aliased = new Set<EqualEvents>();
+  /** The same of events that it shows with a user. */
+  readonly #ofOthers = new Set<string>();
+  /** Events to settle that the account may show of another user, and why. */
+  readonly #aliased = new Map<EqualEvents, string>();
   /** Days of events that were found at their time, and of those that were found at another hour. */
   readonly #foundDays = new Set<Day>();
   readonly #shiftedDays = new Set<Day>();
@@ -265,10 +267,10 @@ export class SentEvents {
     const [profile, ts, props = none] = ['profile', 'ts', 'event_props'].map((one) =>
       exported.get(one),
     );
-    const time = ts instanceof LosslessNumber || typeof ts === 'string' ? textOf(ts) : '';
+    const time = textOf(ts) ?? '';
     for (const by of ['identity', 'objectId'] as const) {
-      const value = isMap(profile) ? profile.get(by) : undefined;
-      if (typeof value !== 'string') continue;
+      const value = textOf(isMap(profile) ? profile.get(by) : undefined);
+      if (value === undefined) continue;
       const near = nearKey({ by, value }, name, time);
       const event = this.#days.get(dayOf(time))?.get(exactKey(near, props));
       if (event) {
@@ -288,7 +290,8 @@ export class SentEvents {
     const others = this.#otherUsers.get(ofAnyUser);
     if (!others) return;
     const users = usersOf(profile);
-    if (users.length === 0) this.#keepOther(this.#ofNobody, exactKey(ofAnyUser, props));
+    const alike = users.length === 0 ? this.#ofNobody : this.#ofOthers;
+    this.#keepOther(alike, exactKey(ofAnyUser, props));
     for (const user of users) this.#keepOther(others, user);
   }
 
@@ -312,11 +315,19 @@ export class SentEvents {
     }
   }
 
-  /** Compares these other users with the profile of the user, as JSON text: the service may show one of its identities. */
-  compareUsers(event: EqualEvents, profile: string): void {
-    const others = this.#othersOf(this.#keyOfEvent(event.record));
+  /**
+   * Compares these other users with the profile of the user, as JSON text: the service may show one of its identities.
+   * Without a profile, the service may show the user in other characters: then an equal event of another user is in doubt.
+   */
+  compareUsers(event: EqualEvents, profile: string | undefined): void {
+    const key = this.#keyOfEvent(event.record);
+    if (profile === undefined) {
+      if (this.#ofOthers.has(key.ofNobody())) this.#aliased.set(event, ofUnknownUser);
+      return;
+    }
+    const others = this.#othersOf(key);
     const isAlias = usersOf(parseLossless(profile)).some((user) => others.has(user));
-    if (isAlias) this.#aliased.add(event);
+    if (isAlias) this.#aliased.set(event, ofOtherIdentity);
   }
 
   #othersOf({ ofAnyUser }: EventKey): ReadonlySet<string> {
@@ -346,10 +357,8 @@ export class SentEvents {
     if (this.#ofNobody.has(key.ofNobody()))
       return 'events of which the account does not show the user';
     const isCut = this.#otherUsersHeld > mostNear.characters;
-    const isOfOther = isCut || others.has(identityText(key.user.value)) || this.#aliased.has(event);
-    return isOfOther
-      ? 'events that the account shows under another identity of the user'
-      : undefined;
+    const isOfOther = isCut || others.has(identityText(key.user.value));
+    return isOfOther ? ofOtherIdentity : this.#aliased.get(event);
   }
 
   /** Notes the events to settle that have this key at another hour. Ignores events that recur daily. */
@@ -444,6 +453,9 @@ function mostOf({ places }: EqualEvents, what: 'lines' | 'count'): number {
 
 const otherProperties =
   'events of a user, name and second that the account has with other properties';
+const ofOtherIdentity = 'events that the account shows under another identity of the user';
+const ofUnknownUser =
+  'events of which the account does not have the user, but an equal event of another user';
 const moreOfLine =
   'equal events of the same line of the input: the account has fewer than the file, which may report one several times';
 
@@ -498,8 +510,8 @@ function usersOf(profile: LosslessJson | undefined): readonly string[] {
   const platforms = [profile, ...listOf('platformInfo')];
   const objectIds = platforms.map((one) => (isMap(one) ? one.get('objectId') : undefined));
   return [
-    ...identities.filter((one) => typeof one === 'string').map(identityText),
-    ...objectIds.filter((one) => typeof one === 'string').map((one) => `objectId ${one}`),
+    ...textsOf(identities).map(identityText),
+    ...textsOf(objectIds).map((one) => `objectId ${one}`),
   ];
 }
 
@@ -509,8 +521,14 @@ function placeOf(near: string): readonly [byte: number, bit: number] {
   return [(middle << 13) | (high << 5) | (low >> 3), 1 << (low & 7)];
 }
 
-const textOf = (time: LosslessNumber | string): string =>
-  typeof time === 'string' ? time : time.text;
+/** Returns a string, or a number as written: the service may show identities of digits as numbers. */
+function textOf(value: LosslessJson | undefined): string | undefined {
+  if (value instanceof LosslessNumber) return value.text;
+  return typeof value === 'string' ? value : undefined;
+}
+
+const textsOf = (values: readonly (LosslessJson | undefined)[]): readonly string[] =>
+  values.map(textOf).filter((one) => one !== undefined);
 
 /** Formats a time as in exports: yyyyMMddHHmmSS in the account's time zone. */
 function localTime(epochSeconds: number, zone: TimeZone): string {
