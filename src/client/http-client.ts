@@ -1,4 +1,9 @@
-import { headerNames, endpointPaths, writeEndpoints } from '../contract/endpoints.js';
+import {
+  headerNames,
+  endpointPaths,
+  writeEndpoints,
+  type IdentifierKind,
+} from '../contract/endpoints.js';
 import { cursorPattern } from '../contract/limits.js';
 import { EngagectlError } from '../errors.js';
 import {
@@ -78,7 +83,7 @@ export async function createClient(options: ClientOptions): Promise<Client> {
       toAttempt(async () => {
         const query = `?${by}=${encodeURIComponent(value)}`;
         const answer = await ask(read(endpointPaths.profile, query, of), signal);
-        return parseProfileResponse(answer, { accept, identity: by === 'identity' && value });
+        return parseProfileResponse(answer, { accept, by, value });
       }),
     checkCursor,
     redact,
@@ -170,7 +175,7 @@ const malformed = /malformed request/i;
  */
 async function parseProfileResponse(
   answer: Response,
-  { accept, identity }: { accept: Exchanges['accept']; identity: string | false },
+  { accept, by, value }: { accept: Exchanges['accept']; by: IdentifierKind; value: string },
 ): Promise<Buffer | undefined> {
   if (await deniesUser(answer)) return undefined;
   const { json, body } = await accept(answer);
@@ -186,18 +191,38 @@ async function parseProfileResponse(
     if (refusal && !isAboutTheUser(refusal.status)) throw new RequestFailure(refusal);
     return undefined;
   }
-  if (typeof record !== 'object' || Array.isArray(record)) throw invalidResponse(answer, unknown);
-  if (identity !== false && isOtherUser(record, identity))
+  if (!isMap(record)) throw invalidResponse(answer, unknown);
+  if (isOtherUser(shownIdentifiers[by](record), by, value))
     throw invalidResponse(answer, 'the profile of another user');
   return rawMember(body, 'record');
 }
 
-/** Whether a profile lists identities without the requested one, as from a proxy that mixes up responses. */
-function isOtherUser(record: object, identity: string): boolean {
-  const known = 'all_identities' in record ? record.all_identities : undefined;
-  if (!Array.isArray(known) || known.length === 0) return false;
-  const wanted = identity.toLowerCase();
-  return !known.some((name) => String(name).toLowerCase() === wanted);
+type JsonObject = Readonly<Record<string, unknown>>;
+
+/** Functions that return the identifiers of a kind that a profile shows. */
+const shownIdentifiers: Readonly<Record<IdentifierKind, (profile: JsonObject) => unknown[]>> = {
+  identity: ({ all_identities: known }) => listOf(known),
+  objectId: ({ platformInfo }) =>
+    listOf(platformInfo).map((one) => (isMap(one) ? one['objectId'] : undefined)),
+  email: ({ email, profileData }) => {
+    const data = isMap(profileData) ? profileData : {};
+    return [email, data['Email'], data['email']];
+  },
+};
+
+const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? (value as unknown[]) : []);
+
+/**
+ * Whether a profile shows identifiers without the requested one, as from a proxy that mixes up responses. The service may
+ * show it in other letters.
+ */
+function isOtherUser(shown: readonly unknown[], by: IdentifierKind, value: string): boolean {
+  const plain = (text: string) => (by === 'email' ? text.trim() : text).toLowerCase();
+  const known = shown
+    .filter((one) => typeof one === 'string' || typeof one === 'number')
+    .map((one) => plain(String(one)))
+    .filter((one) => one !== '');
+  return known.length > 0 && !known.includes(plain(value));
 }
 
 const unknown = 'JSON of unknown shape';
@@ -221,7 +246,7 @@ interface CallListPosition {
 /** Milliseconds before and after 1970 that a `Date` can have. */
 const latestTime = 8.64e15;
 
-const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
+const isMap = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Whether the members of a call that are read have their types. */

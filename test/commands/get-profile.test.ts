@@ -119,6 +119,30 @@ describe('one user', () => {
     expect(asked()).toHaveLength(2);
   });
 
+  it.each([
+    ['--email', '"email":"zed@x.test"'],
+    ['--email', '"profileData":{"Email":"zed@x.test"}'],
+    ['--object-id', '"platformInfo":[{"platform":"Web"},{"objectId":"zed"}]'],
+  ])('looked up by %s is not taken from a response with %s', async (by, members) => {
+    await serve(() => answer(200, `{"status":"success","record":{${members}}}`));
+    const { code, stdout, stderr } = await run([by, 'Ann', '--max-attempts', '1']);
+    expect([code, stdout]).toEqual([7, '']);
+    expect(stderr).toContain('the profile of another user');
+    expect(stderr).not.toContain('zed');
+  });
+
+  it.each([
+    ['--email', 'Ann@x.test', '"email":"ann@X.test ","profileData":{"Email":"old@x.test"}'],
+    ['--email', 'ann@x.test', '"email":"","profileData":{"Email":null}'],
+    ['--email', 'ann@x.test', '"all_identities":["zed"],"platformInfo":[{"objectId":"zed"}]'],
+    ['--object-id', 'O1', '"platformInfo":[{"objectId":"zed"},{"objectId":"O1"}]'],
+    ['--object-id', '77', '"platformInfo":[{"objectId":77}]'],
+    ['--object-id', 'O1', '"email":"zed@x.test","platformInfo":[]'],
+  ])('looked up by %s %j is taken from a response with %s', async (by, value, members) => {
+    await serve(() => answer(200, `{"status":"success","record":{${members}}}`));
+    expect(await run([by, value])).toMatchObject({ code: 0, stdout: `{${members}}\n` });
+  });
+
   it('is found by one of several identities, in any case', async () => {
     await serve(() => answer(200, '{"status":"success","record":{"all_identities":["b","Ann"]}}'));
     expect(await run(['ANN'])).toMatchObject({ code: 0 });
