@@ -181,7 +181,14 @@ export class RouterConnection {
       link.drop();
       return failureOfAnswer(answer) ?? { name: 'NO_NETWORK' };
     }
-    this.#begin(link, answer.data as AckData['auth']);
+    if (!isBeginning(answer.data)) {
+      link.drop();
+      return {
+        name: 'NO_NETWORK',
+        detail: 'The router answered auth without the numbers replay and lastSeq',
+      };
+    }
+    this.#begin(link, answer.data);
     this.#receiver.changed({ state: reached });
     return undefined;
   }
@@ -310,6 +317,12 @@ const finalCodes: ReadonlyMap<number, CallFailure> = new Map([
     { name: 'CUID_ELSEWHERE', detail: 'A newer socket of this device uses the cuid' },
   ],
 ]);
+
+/** Whether an answer to `auth` has what a session begins with. */
+function isBeginning(data: unknown): data is AckData['auth'] {
+  const { replay, lastSeq } = Object(data) as Partial<AckData['auth']>;
+  return typeof replay === 'number' && typeof lastSeq === 'number';
+}
 
 /** Failure for an answer that lacks what the protocol requires. */
 const unreadable = (error: unknown): CallFailure => ({ name: 'NO_NETWORK', detail: String(error) });

@@ -67,6 +67,23 @@ it.each<[string, () => { data: object } | { refuse: string } | undefined, string
   expect(router.heard).toEqual([]);
 });
 
+it.each([undefined, null, 7, {}, { replay: 'abc', lastSeq: 0 }, { replay: 0, lastSeq: {} }])(
+  'leaves a router that proves itself and answers auth with %j',
+  async (data) => {
+    const router = await scriptedRouter();
+    router.answer('auth', () => undefined);
+    const ann = await testClient({ url: router.url });
+    const opening = ann.client.initialize(annProperties);
+    await until(() => router.heard.length > 0);
+    router.sendRaw({ t: 'ack', re: router.heard[0]!.id, ok: true, data });
+    expect((await opening).error).toMatchObject({
+      errorName: 'NO_NETWORK',
+      errorDescription: 'The router answered auth without the numbers replay and lastSeq',
+    });
+    await until(() => router.sockets() === 0);
+  },
+);
+
 it.each<[string, object, string]>([
   ['no number', { ok: true, data: { nonce: { toString: 1 }, proof: 'p' } }, 'AUTH_FAILURE'],
   ['a refusal without a reason', { ok: false }, 'CALL_FAILED'],

@@ -28,6 +28,8 @@ export interface ScriptedRouter {
   sendRaw(frame: object): void;
   /** Closes the newest socket with this code, or cuts it. */
   drop(code?: number): void;
+  /** Number of open sockets. */
+  sockets(): number;
   /** Resolves when the newest socket's client has dealt with all that was sent to it, and what it sent back has come. */
   settled(): Promise<void>;
   /** No longer listens. */
@@ -100,6 +102,7 @@ export async function scriptedRouter({
     resend: (type, body) => newest?.send(JSON.stringify({ t: type, seq, ...body })),
     sendRaw: (frame) => newest?.send(JSON.stringify(frame)),
     drop: (code) => (code === undefined ? newest?.terminate() : newest?.close(code)),
+    sockets: () => server.clients.size,
     settled: async () => {
       const socket = newest!;
       // The first answer follows what was sent before it, the second what the client did about that.
