@@ -3,6 +3,7 @@ import { ReadStream } from 'node:tty';
 import { EngagectlError } from '../errors.js';
 import { nextTurn } from '../event-loop.js';
 import { sanitize } from './sanitize.js';
+import { sanitizeLine } from '../wording.js';
 import { isSwitchOn } from './display-settings.js';
 import { grouped } from './format.js';
 import type { ReadLineOptions } from 'node:readline/promises';
@@ -46,14 +47,14 @@ export async function askSecret(question: string, runtime: AskRuntime): Promise<
   }
 }
 
-/** Whether `y` was typed. Throws the reason of `over` if the question no longer needs an answer. */
+/** Whether `y` was typed in answer to a question of one line. Throws the reason of `over` if the question no longer needs an answer. */
 export async function askYesNo(
   question: string,
   { stdin, stderr, signal, sleep }: Omit<AskRuntime, 'env'>,
   over: AbortSignal,
 ): Promise<boolean> {
   const from = { stdin, stderr, sleep, signal: AbortSignal.any([signal, over]) };
-  const typed = await ask(sanitize(question), from);
+  const typed = await ask(sanitizeLine(question), from);
   return /^y(es)?$/i.test(typed.trim());
 }
 

@@ -598,6 +598,23 @@ describe.skipIf(!redis)('fleet status', () => {
     expect(shown.stdout + shown.stderr).not.toMatch(/[\u001B\u0007\u202E]|NaN|Infinity/);
   });
 
+  it('keeps the reason of a failed shard in one line, whoever wrote it', async () => {
+    await using attack = await submitted();
+    const { lane, run, fleet } = attack;
+    await attack.work();
+    const client = new Redis(store.url);
+    const id = `${run}-1`;
+    rmSync(path.join(attack.epoch, 'result.json'));
+    await client.zrem(`engagectl:${lane.name}:completed`, id);
+    await client.zadd(`engagectl:${lane.name}:failed`, 1, id);
+    const failedReason = 'E-REJECTED: x\nerror E-FAKE: y';
+    await client.hset(`engagectl:${lane.name}:${id}`, { failedReason });
+    await client.quit();
+    const { code, stdout, stderr } = await fleet.run('status', run);
+    expect([code, stderr]).toEqual([3, expect.stringContaining('E-REJECTED: x')]);
+    expect(stdout + stderr).not.toMatch(/^error E-FAKE/m);
+  });
+
   it('lists only valid runs', async () => {
     await using attack = await submitted();
     const runs = queue('runs');

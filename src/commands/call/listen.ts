@@ -8,6 +8,7 @@ import {
 import { EngagectlError, interruptionError } from '../../errors.js';
 import { openVoice } from '../../jobs/calling/voice.js';
 import { askYesNo } from '../../ui/prompt.js';
+import { sanitizeLine } from '../../wording.js';
 import { EventStream, stopWithOutput, withCallingSystem, phoneOptions } from './calling-system.js';
 import { choice, duration, nonEmpty } from '../flags/value-parsers.js';
 import type { Invocation, CommandSpec } from '../shared/command-spec.js';
@@ -74,10 +75,12 @@ async function runListen(call: Invocation<ListenFlags>): Promise<void> {
         event: lines.put,
         ready: () => messages.note(`${cuid} is waiting for calls; Ctrl-C hangs up and exits`),
         rings: ({ callDetails: { callerCuid, callContext } }) =>
-          messages.note(`incoming call from ${callerCuid}: ${callContext}`),
+          messages.note(sanitizeLine(`incoming call from ${callerCuid}: ${callContext}`)),
         missed: ({ callId, callDetails: { callerCuid }, actions }) => {
           const buttons = Object.entries(actions).map(([id, label]) => `, ${label} (${id})`);
-          messages.note(`missed call ${callId} from ${callerCuid}${buttons.join('')}`);
+          messages.note(
+            sanitizeLine(`missed call ${callId} from ${callerCuid}${buttons.join('')}`),
+          );
         },
         ask: async ({ callDetails: { callerCuid } }, over) =>
           askYesNo(`Answer the call from ${callerCuid}? [y/n] `, runtime, over),

@@ -116,8 +116,10 @@ function throwIfFailed({ run, state, errorId, counts, parts, shards }: RunStatus
       fix: `engagectl fleet collect ${quoteForShell(run)} puts the rejected records into one file`,
     });
   }
+  // Anyone who can write to the store may have written it.
+  const why = parts.find(({ error }) => error?.startsWith(errorId))?.error;
   throw new EngagectlError(errorId, `run ${run}: ${counts[state]} of ${shards} shards ${state}`, {
-    why: parts.find(({ error }) => error?.startsWith(errorId))?.error ?? undefined,
+    why: why ? sanitizeLine(why) : undefined,
     fix: wayOn(errorId, quoteForShell(run)),
   });
 }

@@ -9,7 +9,7 @@ import { errorTable, type SignedCallError } from '../../calling/errors.js';
 import { validateCuid } from '../../calling/cuid.js';
 import { EngagectlError, interruptionError, type ErrorId } from '../../errors.js';
 import { fileErrorReason } from '../../files/file-errors.js';
-import { shellPath } from '../../wording.js';
+import { sanitizeLine, shellPath } from '../../wording.js';
 import {
   CallEvent,
   type CallDetails,
@@ -77,7 +77,7 @@ export async function openPhone(
     platform,
     device: deviceOf(options, hooks),
     random: runtime.random,
-    log: (line) => messages.verbose(line),
+    log: (line) => messages.verbose(sanitizeLine(line)),
     onRefused: (errorName) => hooks.refused?.(errorName),
     ...(deviceIdFile !== undefined && { deviceIdFile }),
     ...(media && { media }),
@@ -285,7 +285,8 @@ export class CallError extends EngagectlError {
   constructor(answered: SignedCallError, what: string) {
     const { errorName, errorCode, errorDescription } = answered;
     super(ids[errorName] ?? 'E-CALL', `${what}: ${errorName} (${errorCode})`, {
-      why: errorDescription,
+      // The router may have written it.
+      why: sanitizeLine(errorDescription),
       fix: fixes[errorName] ?? `see ${errorName} in docs/calling.md`,
     });
     this.answered = answered;

@@ -1,12 +1,15 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { PassThrough } from 'node:stream';
 import { expect, it } from 'vitest';
 import { joinLocalRouter } from '../../../src/commands/call/local-router.js';
 import { resolveAccount } from '../../../src/config/account.js';
 import { claimRouter } from '../../../src/config/call-router-claim.js';
 import { callingAccount } from '../../../src/config/credentials.js';
 import { localCredentials } from '../../../src/config/local-account.js';
+import { EngagectlError } from '../../../src/errors.js';
+import { main } from '../../../src/main.js';
 import { messagePrinter } from '../../../src/ui/messages.js';
 import { authOf, RawClient, runRouter } from '../../service/calls/raw-client.js';
 import type { CallEvent } from '../../../src/calling/protocol.js';
@@ -157,6 +160,49 @@ it('reports a stranger at the port of a stopped router, not another process with
   expect([code, stderr]).toEqual([3, expect.stringContaining('no more calls here: AUTH_FAILURE')]);
   expect(stderr).toContain('or another program answers at its address');
   expect(stderr).not.toContain('cuid');
+});
+
+/** What callers and routers choose to look like a message of the program. */
+const fake = '\nerror E-FAKE: no\twarning: x';
+
+it('keeps the text of a router that refuses in one line of its messages', async () => {
+  const router = await scriptedRouter();
+  router.answer('hello', () => ({ refuse: fake }));
+  const env = { ENGAGECTL_CALL_ACCOUNT_ID: 'acc', ENGAGECTL_CALL_API_KEY: 'call-key' };
+  const world = makeWorld({ env });
+  const argv = ['call', 'listen', '--cuid', 'ann_1', '--call-url', router.url, '--verbose'];
+  const { code, stderr } = await world.run([...argv, '--log-file', 'run.log']);
+  expect([code, stderr]).toEqual([3, expect.stringContaining('CALL_FAILED')]);
+  const log = readFileSync(world.path('run.log'), 'utf8');
+  expect(stderr + log).not.toMatch(/^(?:\S+ \w+ +)?error E-FAKE/m);
+});
+
+it('keeps the text of a caller in one line of its messages and of its question', async () => {
+  const router = await scriptedRouter();
+  const env = { ENGAGECTL_CALL_ACCOUNT_ID: 'acc', ENGAGECTL_CALL_API_KEY: 'call-key' };
+  const world = makeWorld({ env });
+  const stop = new AbortController();
+  const stdin = new PassThrough();
+  const runtime = world.runtime({ tty: true, stdin, signal: stop.signal, sleep: 'real' });
+  const argv = ['call', 'listen', '--cuid', 'ann_1', '--answer', 'prompt'];
+  const listening = main([...argv, '--call-url', router.url], runtime);
+  const shown = () => runtime.output().stderr;
+  await until(() => shown().includes('is waiting for calls'));
+  const [callId, channel] = [`c${fake}`, 'Socket'] as const;
+  const details = {
+    callId,
+    callerCuid: `bob${fake}`,
+    calleeCuid: 'ann_1',
+    callContext: fake,
+    channel,
+  };
+  router.send('missed', { callId, actions: { [fake]: fake }, details });
+  router.send('incoming', { callId, details, channel, expiresAt: 0 });
+  await until(() => shown().includes('[y/n]'));
+  expect(shown()).toMatch(/missed call c.*incoming call from bob.*Answer the call from bob/s);
+  stop.abort(new EngagectlError('E-INTERRUPTED', 'stopped by SIGINT'));
+  expect(await listening).toBe(130);
+  expect(shown()).not.toMatch(/^error E-FAKE/m);
 });
 
 /** A router that sends these events of the call, and the words of a command that places it. */
