@@ -22,6 +22,14 @@ export function fileErrorCode(error: unknown): string {
   return errno === -constants.errno.EDQUOT ? 'EDQUOT' : code;
 }
 
+/** Whether no space on the disk helps, but other permissions. */
+export const isWriteDenied = (error: unknown): boolean =>
+  ['EACCES', 'EPERM', 'EROFS'].includes(fileErrorCode(error));
+
+/** Returns the first step after a file of a folder of our own could not be written. */
+export const folderRepair = (error: unknown): string =>
+  isWriteDenied(error) ? 'make the folder and its files writable' : 'free disk space';
+
 /** Returns why a file could not be used; for other errors their message. */
 export function fileErrorReason(error: unknown): string {
   return reasons[fileErrorCode(error)] ?? (error as Error).message;

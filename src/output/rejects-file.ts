@@ -10,6 +10,7 @@ import {
   setAside,
   temporaryPath,
 } from '../files/atomic-write.js';
+import { isWriteDenied } from '../files/file-errors.js';
 import { readChecked } from '../files/ownership.js';
 import {
   emptyFileCheckpoint,
@@ -292,9 +293,7 @@ export class RejectsFile {
 
   #failed(error: unknown): EngagectlError {
     const cause = error instanceof EngagectlError ? error.cause : error;
-    const { code = '' } = Object(cause) as NodeJS.ErrnoException;
-    const isDenied = ['EACCES', 'EPERM', 'EROFS'].includes(code);
-    const repair = isDenied ? 'make its folder writable' : 'free disk space';
+    const repair = isWriteDenied(cause) ? 'make its folder writable' : 'free disk space';
     this.#failure = new EngagectlError(
       'E-FILE-WRITE',
       `cannot write the rejects file ${this.path}`,

@@ -2,6 +2,7 @@ import { EngagectlError } from '../../errors.js';
 import { EventFingerprints, fingerprintWords } from '../../text/record-hash.js';
 import { GroupCommit } from '../journal/journal.js';
 import { Breaks } from '../../event-loop.js';
+import { folderRepair } from '../../files/file-errors.js';
 import {
   archivedState,
   archiveWords,
@@ -559,7 +560,7 @@ function fileError(folder: string, cause: unknown): unknown {
   if (cause instanceof EngagectlError || !(cause instanceof Error)) return cause;
   return new EngagectlError('E-FILE-WRITE', `cannot save sent events in ${folder}`, {
     why: cause.message,
-    fix: 'free disk space, then rerun the same command with --resume',
+    fix: `${folderRepair(cause)}, then rerun the same command with --resume`,
     resumes: true,
     file: folder,
     cause,

@@ -9,7 +9,7 @@ import {
 } from 'node:fs';
 import { EngagectlError, unnamedOption, type OptionName } from '../../errors.js';
 import { createFile, AtomicFile, writeAll } from '../../files/atomic-write.js';
-import { fileErrorCode } from '../../files/file-errors.js';
+import { fileErrorCode, folderRepair } from '../../files/file-errors.js';
 import {
   corruptJournalError,
   formatJournal,
@@ -275,7 +275,7 @@ const takenOver = (file: string): EngagectlError =>
 const notWritten = (file: string, cause: unknown, option: OptionName): EngagectlError =>
   new EngagectlError('E-FILE-WRITE', `cannot write the journal ${file}`, {
     why: cause instanceof Error ? cause.message : String(cause),
-    fix: `free space, then rerun the same command with ${option('resume')}`,
+    fix: `${folderRepair(cause)}, then rerun the same command with ${option('resume')}`,
     resumes: true,
     file,
     cause,

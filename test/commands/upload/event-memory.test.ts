@@ -17,6 +17,10 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { ArchiveWriter } from '../../../src/bulk/event-memory/event-archive.js';
 import { EventLog, eventState } from '../../../src/bulk/event-memory/event-log.js';
+import {
+  EventMemory,
+  type EventMemoryOptions,
+} from '../../../src/bulk/event-memory/event-memory.js';
 import { main } from '../../../src/main.js';
 import { runOrKill } from '../../support/killed-run.js';
 import { until } from '../../support/until.js';
@@ -925,6 +929,23 @@ describe('the memory', () => {
     symlinkSync(`${events}.moved`, events);
     expect((await run(['upload', 'e.ndjson', '--resume'])).code).toBe(0);
     expect(stored()).toEqual([1, 2, 3]);
+  });
+
+  it.each([
+    ['EACCES', 'make the folder and its files writable, then'],
+    ['EPERM', 'make the folder and its files writable, then'],
+    ['EROFS', 'make the folder and its files writable, then'],
+    ['ENOSPC', 'free disk space, then'],
+  ])('that cannot be written advises what fits %s', async (code, fix) => {
+    const cause = Object.assign(new Error(`${code}: open`), { code });
+    const prepare = () => {
+      throw cause;
+    };
+    const options = { folder: '/events', prepare } as unknown as EventMemoryOptions;
+    await expect(EventMemory.open(options)).rejects.toMatchObject({
+      id: 'E-FILE-WRITE',
+      details: { fix: `${fix} rerun the same command with --resume`, cause },
+    });
   });
 
   it('is missing without a journal, which a warning says', async () => {
