@@ -196,8 +196,8 @@ interface LineFacts {
   /** Columns of the table whose row the record is. */
   readonly columns: readonly string[] | undefined;
   /**
-   * Whether it is a line of a CSV, or its identifier was rejected as a placeholder, or as changed by a spreadsheet: it is
-   * checked again, although a JSON string with its text would be valid.
+   * Whether it is a line of a CSV, or its identifier was rejected as a placeholder (also as one of `--null-values`), or as
+   * changed by a spreadsheet: it is checked again, although a JSON string with its text would be valid.
    */
   readonly hadPlaceholder: boolean;
 }
@@ -206,10 +206,12 @@ export function factsOfLine(rows: RowBlock, row: number): LineFacts {
   let facts: LineFacts = { columns: undefined, hadPlaceholder: false };
   const onLine = (line: JsonParser): void => {
     const [columns, error] = [line.find('columns'), line.find('error')];
-    const isAdvised = error >= 0 && line.valueText(error).includes(placeholderAdvice);
+    const reason = error < 0 ? '' : line.valueText(error);
+    const wasPlaceholder =
+      reason.includes(placeholderAdvice) || reason.includes('the value is empty');
     facts = {
       columns: columns < 0 ? undefined : textsOf(JSON.parse(line.valueText(columns))),
-      hadPlaceholder: columns >= 0 || isAdvised,
+      hadPlaceholder: columns >= 0 || wasPlaceholder,
     };
   };
   readInputRecord(json, rows, row, { retryUnknown: true, onLine });

@@ -4,8 +4,10 @@ import { TextSlice } from './text-slice.js';
 export interface CellCleaning {
   /** Remove whitespace and invisible characters at the ends. */
   readonly trim: boolean;
-  /** Texts that count as empty; undefined if the user gave none, so that placeholders are errors in identities. */
+  /** Texts that count as empty; undefined if the user gave none. */
   readonly nullValues: ReadonlySet<string> | undefined;
+  /** Whether placeholders and changed ids are identifiers: the list is empty, or has an empty text. */
+  readonly acceptsPlaceholders: boolean;
   /** Bytes of the longest of them; -1 if there are none. */
   readonly longest: number;
 }
@@ -23,7 +25,8 @@ export function cellCleaning({
   if (!trim && nullValues === undefined) return undefined;
   const texts = (nullValues ?? []).filter((text) => text !== '');
   const longest = Math.max(-1, ...texts.map((text) => Buffer.byteLength(text)));
-  return { trim, nullValues: nullValues && new Set(texts), longest };
+  const acceptsPlaceholders = nullValues?.length === 0 || nullValues?.includes('') === true;
+  return { trim, nullValues: nullValues && new Set(texts), acceptsPlaceholders, longest };
 }
 
 const slice = new TextSlice();
@@ -161,13 +164,13 @@ export const placeholderAdvice = "(--null-values '' accepts it)";
 
 /**
  * Describes why a CSV cell cannot be an identifier although its text could, to follow the quoted text in a message: it
- * is a placeholder, or a program has changed it. Not checked if the user chose the null values.
+ * is a placeholder, or a program has changed it. Other null values, as in a drafted mapping, leave this check as it is.
  */
 export function placeholderReason(
   text: TextSlice,
   cleaning: CellCleaning | undefined,
 ): string | undefined {
-  if (cleaning?.nullValues !== undefined) return undefined;
+  if (cleaning?.acceptsPlaceholders) return undefined;
   const { bytes, start, end } = text;
   const first = bytes[start]!;
   const isPlaceholder =

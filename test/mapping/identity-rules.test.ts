@@ -119,6 +119,14 @@ describe('a placeholder', () => {
     expect(json(text)).toBe(text);
   });
 
+  it.each(['nan', '#REF!', '9.17E+11', '1001.0', "'007", '="007"'])(
+    '%s is not an identity either if --null-values names other texts, unless one of them is empty',
+    (text) => {
+      expect(csv(text, { nullValues: ['NULL', '-'] })).toBe(csv(text));
+      expect(csv(text, { nullValues: ['NULL', ''] })).toBe(text);
+    },
+  );
+
   it.each(['#1', '#NV1', '#', '#why not?'])('%s is an identity', (text) => {
     expect(csv(text)).toBe(text);
   });

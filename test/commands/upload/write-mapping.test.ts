@@ -26,6 +26,24 @@ const crm =
   );
 
 describe('upload --preview --write-mapping', () => {
+  it('drafts missing values that leave the identities of the next file checked', async () => {
+    const world = worldWith({
+      'monday.csv': 'identity,City\nu1,Berlin\nu2,-\nu3,Rome\n',
+      'tuesday.csv':
+        'identity,City\nu1,-\n-,Ulm\nNULL,Bonn\nnan,Paris\n4.91512E+11,Oslo\n123.0,Oslo\n#REF!,X\n\\N,Y\n',
+    });
+    await world.run(['upload', 'monday.csv', '--preview', '--write-mapping', 'm.json']);
+    const draft = JSON.parse(readFileSync(world.path('m.json'), 'utf8')) as object;
+    expect(draft).toMatchObject({ nullValues: ['-'] });
+    const check = ['--check', '--mapping', 'm.json'];
+    const { code, stderr } = await world.run(['upload', 'tuesday.csv', ...check]);
+    expect(stderr).toContain('7 rejected');
+    expect(code).toBe(3);
+    // Without the mapping, "-" is not null.
+    const again = await world.run(['upload', 'tuesday.csv.rejects.ndjson', '--check']);
+    expect(again.stderr).toContain('7 rejected');
+  });
+
   it('writes columns that are named like members of every object', async () => {
     const world = worldWith({ 'u.csv': 'identity,constructor,toString,__proto__\na,x,y,z\n' });
     const argv = ['upload', 'u.csv', '--preview', '--write-mapping', 'm.json'];
