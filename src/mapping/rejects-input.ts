@@ -91,7 +91,8 @@ function unwrap(
     const index = json.find('record');
     if (index < 0) return undecodable;
     const error = json.find('error');
-    if (error >= 0 && json.valueText(error).includes(shifted.error)) return shifted;
+    const misplaced = error < 0 ? undefined : misplacedBefore(json.valueText(error));
+    if (misplaced) return misplaced;
     if (isRawText(json, stage, index)) {
       const corrected = correctedText(json, index, reading);
       if (typeof corrected !== 'string') return corrected;
@@ -330,7 +331,10 @@ function heldBackReason(
   const column = header.indexOf('engagectl_error');
   if (column < 0) return undefined;
   const error = cell(column);
-  if (error.endsWith(shifted.error) || isShifted(header, cell)) return shifted;
+  const misplaced = misplacedBefore(error);
+  if (misplaced) return misplaced;
+  if (isShifted(header, cell)) return shifted;
+  if (Number(cellsOfLine.exec(error)?.[1]) === header.filter(isDataColumn).length) return tooFew;
   if (
     error.includes(linesInOne) &&
     header.some((name, at) => isDataColumn(name) && /[\r\n]/.test(cell(at)))
@@ -341,6 +345,11 @@ function heldBackReason(
   return /^alreadySent: /i.test(error) && !again ? alreadySentError : undefined;
 }
 
+/**
+ * Number of cells of a line that did not fit its header. If the header had the columns of a rejects file, too, the line and
+ * its error can fit that of the next one, although no cell was corrected.
+ */
+const cellsOfLine = /^parse: (\d+) cells?, but the header has /;
 /** Error of a line of a CSV rejects file that was written as it was read; an open quote in it takes the error into its cell. */
 const errorOfLine = /(?:^|[,;|\t]\d+[,;|\t]"*)(?:parse|notSent): /;
 /** An error, as a rejects file has it. */
@@ -365,9 +374,16 @@ const joined = unreadable(
   'it was several lines with a quote that is wrong, and another program may have made one cell of them: if they are one record, clear the error; otherwise correct and send the original input',
 );
 
-const shifted = unreadable(
-  'the row has the error of a line in another column: move each cell to its column and clear the error, or correct and send the original input',
+const moveCells =
+  'move each cell to its column and clear the error, or correct and send the original input';
+const shifted = unreadable(`the row has the error of a line in another column: ${moveCells}`);
+const tooFew = unreadable(
+  `its line had too few cells, which may be in other columns now: ${moveCells}`,
 );
+
+/** Returns the reason for which a row with this error was held back before, if its cells may be in other columns. */
+const misplacedBefore = (error: string): RejectReason | undefined =>
+  [shifted, tooFew].find((reason) => error.includes(reason.error));
 
 /**
  * Wraps a mapper to hold back rows of a CSV rejects file: those with unknown outcome, unless

@@ -754,6 +754,28 @@ it('sends no row that was rejected twice because it has two cells too few', asyn
   expect(service.requests().map(({ body }) => body)).toEqual([{ identities: ['u1'] }]);
 });
 
+it.each([
+  ['in front', 'engagectl_line,engagectl_error,identity,City\n3,,u3,Oslo\n4,u4\n'],
+  ['at the end', 'identity,City,engagectl_line,engagectl_error\nu3,Oslo,3,\n4,u4\n'],
+  ['without the line', 'engagectl_error,identity,City\n4,u4\n'],
+])(
+  'sends no row that is as wide as the columns without those of a rejects file, until its error is cleared: %s',
+  async (_, text) => {
+    const { service, world } = await serve();
+    writeFileSync(world.path('in.csv'), text);
+    const files = ['in.csv', 'bad1.csv', 'bad2.csv', 'bad3.ndjson', 'bad4.ndjson'];
+    for (const [at, rejects] of files.slice(1).entries()) {
+      const { code } = await world.run(['upload', files[at]!, '--rejects', rejects]);
+      expect([rejects, code]).toEqual([rejects, 3]);
+    }
+    const bad = readFileSync(world.path('bad1.csv'), 'utf8');
+    writeFileSync(world.path('right.csv'), bad.replace(/4,u4,(\d),"parse: .*"/, 'u4,Rome,$1,'));
+    expect((await world.run(['upload', 'right.csv'])).code).toBe(0);
+    const sent = written(service).flat() as { identity: string }[];
+    expect(sent.map(({ identity }) => identity).filter((text) => text !== 'u3')).toEqual(['u4']);
+  },
+);
+
 it.each(['{"identity":"u1"}\n{"identity":"u12', '"u1"\n"u12'])(
   'demerges no JSON text that was held back as an identity: %j',
   async (stdin) => {
