@@ -49,7 +49,7 @@ export async function detectFormat(
  */
 async function isOnlyObjects(window: TextBuffer): Promise<boolean> {
   const hasSecond = (): boolean =>
-    /^\s*\S[^\r\n]*\s*[\r\n]\s*\S/.test(window.bytes.toString('latin1', 0, sampleBytes));
+    /^\s*\S[^\r\n]*[\r\n]\s*\S/.test(window.bytes.toString('latin1', 0, sampleBytes));
   while (!window.ended && window.bytes.length < sampleBytes && !hasSecond()) await window.grow();
   const text = window.bytes.toString('utf8', 0, sampleBytes);
   if (/^\s*\[\s*(?:\{|$)/.test(text)) return true;

@@ -120,8 +120,9 @@ function fittingDates(values: readonly string[]): FittingTypes | undefined {
 }
 
 const maxFormats = 12;
+// The body ends in a digit or mark: two adjacent repetitions of blanks would take quadratic time.
 const signed =
-  /^[-+]?([$€£¥₹]|[A-Z]{3}\s)?\s*[-+]?\d[\d.,'’ \u00a0\u202f]*?\s*([$€£¥₹%]|[A-Z]{3})?$/u;
+  /^[-+]?([$€£¥₹]|[A-Z]{3}\s)?\s*[-+]?\d(?:[\d.,'’ \u00a0\u202f]*[\d.,'’])?\s*([$€£¥₹%]|[A-Z]{3})?$/u;
 
 /** Returns the formats of numbers with separators of groups, a decimal comma, a currency or a percent sign. */
 export function fittingNumbers(values: readonly string[]): FittingTypes | undefined {

@@ -152,6 +152,14 @@ it.each([
   ]);
 });
 
+it('names the members of an object with 300,000 backslashes in its name in linear time', async () => {
+  const record = { identity: 'u1', [`${'\\'.repeat(300_000)}x`]: { a: 1 }, b: { c: 2 } };
+  const { code } = await run(['r.ndjson', '--check', '--map', 'b.c=C'], {
+    'r.ndjson': linesOf(record),
+  }); // it took more than a minute
+  expect(code).toBe(0);
+});
+
 it('rejects an event whose name is replaced by one in an object that is opened', async () => {
   const line = {
     identity: 'u',

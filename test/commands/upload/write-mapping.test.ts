@@ -44,6 +44,15 @@ describe('upload --preview --write-mapping', () => {
     expect(again.stderr).toContain('7 rejected');
   });
 
+  it.each([
+    ['blanks', ' '],
+    ['no-break spaces', '\u00a0'],
+  ])('reads a number before 300,000 %s and a letter in linear time', async (_, blank) => {
+    const world = worldWith({ 'u.csv': `identity,Size\nu1,"1${blank.repeat(300_000)}x"\nu2,2\n` });
+    const argv = ['upload', 'u.csv', '--preview', '--write-mapping', 'm.json'];
+    expect((await world.run(argv)).code).toBe(0); // it took minutes
+  });
+
   it('writes columns that are named like members of every object', async () => {
     const world = worldWith({ 'u.csv': 'identity,constructor,toString,__proto__\na,x,y,z\n' });
     const argv = ['upload', 'u.csv', '--preview', '--write-mapping', 'm.json'];
