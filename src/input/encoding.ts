@@ -19,7 +19,7 @@ export interface InputEncoding {
 
 /**
  * Converts an input from its encoding (`encodingOf`) to UTF-8. Removes a byte order mark at the very start only. Passes on
- * UTF-8 unchecked. Throws EngagectlError E-FORMAT for a spreadsheet, for a web page, and for UTF-8 if `encoding` is UTF-16.
+ * UTF-8 unchecked. Throws EngagectlError E-FORMAT for a spreadsheet, for UTF-32, and for UTF-8 if `encoding` is UTF-16.
  */
 export async function* decodeText(
   chunks: AsyncIterable<Buffer>,
@@ -92,11 +92,10 @@ const isUtf16 = (encoding: string): boolean => encoding.startsWith('utf-16');
 /** First bytes of spreadsheet files: zip (.xlsx, .ods) and OLE (.xls). */
 const spreadsheets = [Buffer.from('PK\x03\x04'), Buffer.from([0xd0, 0xcf, 0x11, 0xe0])];
 
-/** Throws EngagectlError E-FORMAT for a spreadsheet, for UTF-32 and for a web page, by their first bytes. */
+/** Throws EngagectlError E-FORMAT for a spreadsheet and for UTF-32, by their first bytes. */
 export function refuseOtherFiles(head: Buffer, name: string): void {
   refuseSpreadsheet(head, name);
   refuseUtf32(head, name);
-  refuseWebPage(head, name);
 }
 
 function refuseSpreadsheet(head: Buffer, name: string): void {
@@ -118,14 +117,17 @@ function refuseUtf32(head: Buffer, name: string): void {
   });
 }
 
-/** Refuses HTML, which is downloaded instead of a file by users who are not signed in; some HTML tables are named .xls. */
-function refuseWebPage(head: Buffer, name: string): void {
+/**
+ * Throws EngagectlError E-FORMAT for HTML, which is downloaded instead of a file by users who are not signed in; some HTML
+ * tables are named .xls.
+ */
+export function refuseWebPage(head: Buffer, name: string): void {
   const beginning = head.toString('latin1', 0, sampleBytes);
   if (!/^(?:\xef\xbb\xbf)?\s*<(?:!doctype html|html|head|table)\b/i.test(beginning)) return;
   throw new EngagectlError('E-FORMAT', `${name} is a web page, not records`, {
     file: name,
     why: 'it starts with HTML; perhaps a sign-in page was saved instead of the file',
-    fix: 'download the file again after signing in, or save the table as CSV',
+    fix: 'download the file again after signing in, or save the table as CSV; if it is a list of values, add --input-format list',
   });
 }
 

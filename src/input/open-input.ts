@@ -6,7 +6,13 @@ import {
 } from '../contract/file-formats.js';
 import { EngagectlError } from '../errors.js';
 import { CsvSplitter } from './csv-splitter.js';
-import { decodeText, encodingOf, isBeyondAscii, refuseOtherFiles } from './encoding.js';
+import {
+  decodeText,
+  encodingOf,
+  isBeyondAscii,
+  refuseOtherFiles,
+  refuseWebPage,
+} from './encoding.js';
 import { detectTable, sampleBytes } from './table-detection.js';
 import { TextHasher, inputChangedError } from './text-digest.js';
 import {
@@ -138,6 +144,7 @@ async function openText(
   const { name } = source;
   const { head, all } = await peekBytes(inflated, 4);
   refuseOtherFiles(head, name);
+  if (options.inputFormat !== 'list') refuseWebPage(head, name); // identities may be any text
   const named = options.encoding ?? known;
   const mayGrow = options.holdBack !== undefined;
   const format = formatFor(options, name);

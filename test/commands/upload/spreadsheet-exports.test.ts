@@ -400,6 +400,19 @@ it.each([
   expect(service.requests()).toEqual([]);
 });
 
+it.each(['<html>', '<!doctype html'])(
+  'reads a list whose first value is %s, if --input-format says that it is one',
+  async (value) => {
+    const { service, world } = await serve();
+    writeFileSync(world.path('gone.txt'), `${value}\nu2\n`);
+    const demerge = ['demerge', 'gone.txt', '--yes'];
+    expect((await world.run(demerge)).stderr).toContain('--input-format list');
+    const { code, stderr } = await world.run([...demerge, '--input-format', 'list']);
+    expect(code, stderr).toBe(0);
+    expect(written(service).flat()).toEqual([value, 'u2']);
+  },
+);
+
 it.each(['utf-32le', 'utf-32be'])('recognizes %s, whose mark begins like UTF-16', async (name) => {
   const text = '\uFEFFidentity\nu1\n';
   const bytes = Buffer.from(Uint32Array.from(text, (letter) => letter.codePointAt(0)!).buffer);
