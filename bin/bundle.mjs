@@ -158,6 +158,28 @@ function quicker(code) {
     );
 }
 
+/** A module of CommonJS that threw runs again where it is required again, as in Node. Else half of it would be returned. */
+function reloading(code) {
+  const load = 'cb((mod = { exports: {} }).exports, mod, mod.exports)';
+  const once = `(mod || (${load}, cb = null), mod.exports);`;
+  if (!code.includes(once))
+    throw new Error('rolldown loads modules of CommonJS in another way now');
+  return code.replace(
+    once,
+    `{
+	if (mod) return mod.exports;
+	try {
+		${load};
+	} catch (error) {
+		mod = undefined;
+		throw error;
+	}
+	cb = null;
+	return mod.exports;
+};`,
+  );
+}
+
 /** Entry points of the package for `import`. */
 function entry(output, part, folder = './') {
   const { exports } = output.find(({ name }) => name === part);
@@ -184,7 +206,10 @@ function licence(path) {
 const output = await bundle();
 const calling = await bundleCalling(built);
 const files = new Map([
-  ...output.map(({ fileName, code }) => [fileName, quicker(code)]),
+  ...output.map(({ fileName, name, code }) => [
+    fileName,
+    quicker(name === 'rolldown-runtime' ? reloading(code) : code),
+  ]),
   ['index.js', entry(output, 'library')],
   ['testing.js', entry(output, 'library-testing')],
   ['calling/index.js', calling.esm],

@@ -239,6 +239,13 @@ it('prints what to do when the native part of libsql is missing', () => {
     expect([status, stderr]).toEqual([2, expect.stringContaining('is not installed')]);
     expect(stderr).toContain('fix: install engagectl again, without --omit=optional');
   }
+  // Another failed attempt to load it finds the same.
+  const { status, stdout, stderr } = run(program, ['doctor', '--region', 'local']);
+  expect([status, stderr]).toEqual([2, expect.stringContaining('2 of 11 checks failed')]);
+  for (const check of ['lock', 'request'])
+    expect(stdout).toMatch(
+      new RegExp(`^failed +${check} .*is not installed.*\\n +fix: install`, 'm'),
+    );
 });
 
 describe('D works as a command', () => {

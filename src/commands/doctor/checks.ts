@@ -211,6 +211,7 @@ async function checkRunLock(runtime: Runtime): Promise<string> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).syscall === 'open')
       return 'not tried: no file can be made';
+    if (error instanceof EngagectlError) throw error;
     throw new EngagectlError('E-FILE-WRITE', 'file locking does not work', {
       why: (error as Error).message,
       fix: 'keep the state directory where files can be locked (ENGAGECTL_STATE_DIR), or write with --no-journal',
