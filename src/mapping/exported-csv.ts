@@ -3,7 +3,13 @@ import { typedColumns } from '../text/json-flattener.js';
 import { quoteValue, TextSlice } from '../text/text-slice.js';
 import type { JsonParser } from '../text/json-parser.js';
 import type { Cells, RowBlock } from '../input/row-block.js';
-import { booleanOf, cleanText, noBoolean, type CellCleaning } from '../text/cell-cleaning.js';
+import {
+  booleanOf,
+  cleanText,
+  noBoolean,
+  placeholderReason,
+  type CellCleaning,
+} from '../text/cell-cleaning.js';
 import { rejectColumns } from '../contract/file-formats.js';
 import type { Column } from './columns.js';
 import type { UploadMapping } from './upload-mapping.js';
@@ -158,17 +164,19 @@ export class ExportedRecords {
   ofCells(rows: RowBlock, cells: Cells, row: number): string {
     const header = this.#names;
     const values = exportedValues(rows, { header, bounds: cells.bounds }, row, this.#onGuess);
-    return this.of((index) => values[index]);
+    return this.of((index) => values[index], rows.cleaning);
   }
 
   /** Returns the record whose values are these JSON texts by column; undefined: none. */
-  of(value: (column: number) => string | undefined): string {
+  of(value: (column: number) => string | undefined, cleaning: CellCleaning | undefined): string {
     this.failure = undefined;
     const list = this.#names.indexOf('all_identities');
     const valueOf = (column: number) => {
       const name = this.#names[column]!;
       if (this.#flags.has(column)) return this.#flag(value(column), name);
-      return isKey(name) ? this.#identity(value(column), name, value(list)) : value(column);
+      if (!isKey(name)) return value(column);
+      this.failure ??= identityFailure(value(column), { name, list: value(list), cleaning });
+      return value(column);
     };
     const parts = [...this.#root.members].flatMap(([name, place]) => {
       const isData = name === 'profileData' || name === 'event_props';
@@ -178,14 +186,6 @@ export class ExportedRecords {
     return `{${parts.join(',')}}`;
   }
 
-  /** Refuses an identity with an apostrophe that may be that of `--csv-formulas escape`: then it is of another user. */
-  #identity(text: string | undefined, name: string, list: string | undefined): string | undefined {
-    const identity = text?.startsWith(`"'`) ? (JSON.parse(text) as string) : '';
-    if (withoutApostrophe(identity) !== identity && !identitiesIn(list).includes(identity))
-      this.failure ??= `${name}: the apostrophe in ${quoteValue(identity)} may be that of --csv-formulas escape, before another user: upload an NDJSON export`;
-    return text;
-  }
-
   #flag(text: string | undefined, name: string): string | undefined {
     if (text === undefined) return undefined;
     const value = String(JSON.parse(text));
@@ -193,6 +193,29 @@ export class ExportedRecords {
     if (flag === undefined) this.failure ??= `${name}: ${quoteValue(value)} ${noBoolean}`;
     return flag ?? text;
   }
+}
+
+/**
+ * Returns why an identity, as JSON text, that `all_identities` does not list may be of another user: its apostrophe may be
+ * that of `--csv-formulas escape`, or it is a placeholder, or a program has changed it.
+ */
+function identityFailure(
+  text: string | undefined,
+  of: {
+    readonly name: string;
+    /** JSON text of `all_identities`. */
+    readonly list: string | undefined;
+    readonly cleaning: CellCleaning | undefined;
+  },
+): string | undefined {
+  const identity = text?.startsWith('"') ? (JSON.parse(text) as string) : '';
+  const bytes = Buffer.from(identity);
+  const reason =
+    withoutApostrophe(identity) === identity
+      ? placeholderReason(slice.ofCell(bytes, 0, bytes.length), of.cleaning)
+      : 'has an apostrophe that may be that of --csv-formulas escape, before another user: upload an NDJSON export';
+  if (reason === undefined || identitiesIn(of.list).includes(identity)) return undefined;
+  return `${of.name}: ${quoteValue(identity)} ${reason}`;
 }
 
 /** Returns the JSON text of a place; undefined if neither it nor its members have a value. */
@@ -255,7 +278,10 @@ function lostIdentity(list: string): string | undefined {
 export function unlistedIdentity(identity: string, list: string): string | undefined {
   const known = identitiesIn(list);
   if (known.length === 0) return undefined;
-  const isOf = (name: unknown): boolean => String(name).toLowerCase() === identity.toLowerCase();
+  // A spreadsheet makes TRUE of true.
+  const spelling = (text: string) =>
+    /^(?:true|false)$/i.test(identity) ? text : text.toLowerCase();
+  const isOf = (name: unknown): boolean => spelling(String(name)) === spelling(identity);
   if (known.some(isOf)) return undefined;
   return `${JSON.stringify(identity)} is not one of all_identities ${JSON.stringify(known)}; a spreadsheet may have changed it (if it is meant, remove the column all_identities)`;
 }

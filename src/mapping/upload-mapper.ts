@@ -234,7 +234,7 @@ class UploadJson {
     const values = names.map((_, index) => cleanedValue(json, index, this.#row.cleaning));
     this.#exported = new ExportedRecords(names);
     this.#header = undefined;
-    this.#read(this.#exported.of((index) => values[index]));
+    this.#read(this.#exported.of((index) => values[index], this.#row.cleaning));
     return true;
   }
 

@@ -472,7 +472,8 @@ it('sends a row to no other user whose identity has an apostrophe less', async (
     [`'@ann,Oslo,"[""@ann""]"`, '@ann'], // as --csv-formulas escape writes it
     [`'@bob,Rome,"[""'@bob""]"`, "'@bob"],
     ["'@eve,Bonn,", undefined],
-    ["'12,Ulm,", "'12"],
+    ["'12,Ulm,", undefined],
+    [`'13,Ulm,"[""'13""]"`, "'13"],
   ] as const;
   writeFileSync(world.path('p.csv'), profiles.map(([row]) => `${row}\n`).join(''));
   const first = await world.run(['upload', 'p.csv']);
@@ -485,7 +486,39 @@ it('sends a row to no other user whose identity has an apostrophe less', async (
   const events = "profile.identity,ts,event_name,event_props.a\n'@eve,20261001120000,A,1\n";
   writeFileSync(world.path('e.csv'), events);
   const { code, stderr } = await world.run(['upload', 'e.csv']);
-  expect([code, stderr]).toEqual([3, expect.stringContaining('profile.identity: the apostrophe')]);
+  expect([code, stderr]).toEqual([
+    3,
+    expect.stringMatching(/profile\.identity: .* has an apostrophe/),
+  ]);
+});
+
+it.each([
+  ['profile.identity,ts,event_name,event_props.a', '20261001120000,A,1'],
+  ['identity,profileData.City', 'Oslo'],
+  ['identity,profileData.City,all_identities', 'Oslo,[]'],
+])('sends no row of an export whose identity a program has changed: %s', async (header, rest) => {
+  const { world, service } = await serve();
+  const changed = ['9.17012E+11', '1001.0', 'NULL', 'nan', '#REF!', "'007"];
+  const rows = [...changed, 'ann'].map((identity) => `${identity},${rest}\n`);
+  writeFileSync(world.path('e.csv'), `${header}\n${rows.join('')}`);
+  const { code, stderr } = await world.run(['upload', 'e.csv']);
+  expect([code, stderr]).toEqual([3, expect.stringContaining('is a placeholder')]);
+  expect((await world.run(['upload', 'e.csv.rejects.ndjson'])).code).toBe(3);
+  const sent = () =>
+    written(service)
+      .flat()
+      .map(({ identity }) => identity);
+  expect(sent()).toEqual(['ann']);
+  expect((await world.run(['upload', 'e.csv.rejects.ndjson', '--null-values', ''])).code).toBe(0);
+  expect(sent()).toEqual(['ann', ...changed]);
+});
+
+it('takes TRUE for no spelling of the identity true', async () => {
+  const { world, service } = await serve();
+  const rows = ['TRUE,"[""true""]"', 'false,"[""false""]"', 'ANN,"[""ann""]"'];
+  writeFileSync(world.path('p.csv'), `identity,all_identities\n${rows.join('\n')}\n`);
+  expect((await world.run(['upload', 'p.csv'])).code).toBe(3);
+  expect(written(service).flat()).toMatchObject([{ identity: 'false' }, { identity: 'ANN' }]);
 });
 
 it('sends rows of an export with the columns of the format of the service as records', async () => {
