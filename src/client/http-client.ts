@@ -218,6 +218,8 @@ const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? (value as 
  */
 function isOtherUser(shown: readonly unknown[], by: IdentifierKind, value: string): boolean {
   const plain = (text: string) => (by === 'email' ? text.trim() : text).toLowerCase();
+  // A number may have lost digits here.
+  if (shown.some((one) => typeof one === 'number' && !Number.isSafeInteger(one))) return false;
   const known = shown
     .filter((one) => typeof one === 'string' || typeof one === 'number')
     .map((one) => plain(String(one)))

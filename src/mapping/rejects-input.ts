@@ -334,7 +334,9 @@ function heldBackReason(
   const misplaced = misplacedBefore(error);
   if (misplaced) return misplaced;
   if (isShifted(header, cell)) return shifted;
-  if (Number(cellsOfLine.exec(error)?.[1]) === header.filter(isDataColumn).length) return tooFew;
+  const [, cells, columns] = cellsOfLine.exec(error) ?? [];
+  const isShort = Number(cells) < Number(columns);
+  if (isShort && Number(cells) === header.filter(isDataColumn).length) return tooFew;
   if (
     error.includes(linesInOne) &&
     header.some((name, at) => isDataColumn(name) && /[\r\n]/.test(cell(at)))
@@ -349,7 +351,7 @@ function heldBackReason(
  * Number of cells of a line that did not fit its header. If the header had the columns of a rejects file, too, the line and
  * its error can fit that of the next one, although no cell was corrected.
  */
-const cellsOfLine = /^parse: (\d+) cells?, but the header has /;
+const cellsOfLine = /^parse: (\d+) cells?, but the header has (\d+)/;
 /** Error of a line of a CSV rejects file that was written as it was read; an open quote in it takes the error into its cell. */
 const errorOfLine = /(?:^|[,;|\t]\d+[,;|\t]"*)(?:parse|notSent): /;
 /** An error, as a rejects file has it. */

@@ -357,7 +357,7 @@ function isOwn(file: string, { identity, bytes }: RejectsMark): boolean {
 const rejectsChanged = (path: string, option: OptionName): EngagectlError =>
   new EngagectlError('E-REJECTS-CHANGED', `${path} changed since the run started`, {
     why: 'the run would append to it',
-    fix: `restore it and rerun with ${option('resume')}, or move it away and restart with ${option('fresh')}`,
+    fix: `restore it and rerun with ${option('resume')}, or move it away and restart with ${option('fresh')}, which sends again what was sent`,
     resumes: true,
     file: path,
   });

@@ -20,7 +20,7 @@ import { outcomeOf, start } from '../chaos/bin.js';
 import { passcode } from '../chaos/invariants.js';
 import { accountAt } from '../support/account-environment.js';
 import { jsonRunner, serve, written } from '../support/serve.js';
-import { withoutRemovalOfRun } from '../support/killed-run.js';
+import { runOrKill, withoutRemovalOfRun } from '../support/killed-run.js';
 import { until } from '../support/until.js';
 import type { World, WorldOptions } from '../support/test-environment.js';
 
@@ -1236,25 +1236,59 @@ it.each([
 
 it('sends events once that were added after a run ended, and before its folder was removed', async () => {
   const { service, world, run } = await stage();
-  const events = (from: number, to: number) =>
-    increments(to)
-      .split('\n')
-      .slice(from, to)
-      .map((line) => {
-        const { identity } = JSON.parse(line) as { identity: string };
-        const event = { identity, type: 'event', evtName: 'Visit', ts: 1_700_000_000, evtData: {} };
-        return `${JSON.stringify(event)}\n`;
-      })
-      .join('');
   const upload = async () => run('upload', 'e.ndjson', '--resume');
-  writeFileSync(world.path('e.ndjson'), events(0, 1));
+  writeFileSync(world.path('e.ndjson'), events(1));
   expect((await upload()).code).toBe(0);
-  appendFileSync(world.path('e.ndjson'), events(1, 2));
+  appendFileSync(world.path('e.ndjson'), events(1, 1));
   expect((await withoutRemovalOfRun(world, upload)).code).toBe(0);
-  appendFileSync(world.path('e.ndjson'), events(2, 4));
+  appendFileSync(world.path('e.ndjson'), events(2, 2));
   expect((await upload()).code).toBe(0);
   expect((await upload()).summary).toMatchObject({ accepted: 0, alreadySent: 4 });
   expect(written(service).flat()).toHaveLength(4);
+});
+
+it('reports events in flight when a run was killed that went on after its end', async () => {
+  const { service, world, run } = await stage();
+  const upload = ['upload', 'e.ndjson', '--resume'];
+  writeFileSync(world.path('e.ndjson'), events(2));
+  expect((await withoutRemovalOfRun(world, async () => run(...upload))).code).toBe(0);
+  appendFileSync(world.path('e.ndjson'), events(2, 2));
+  await service.fault({ times: 1, delayMs: 200, answer: { status: 401 } });
+  const killed = await runOrKill({ world, service }, upload, { stdin: '', kill: true });
+  expect(killed.isKilled).toBe(true);
+  expect((await world.run(['runs', 'prune', '--yes'])).code).toBe(0);
+  const { code, summary } = await run(...upload);
+  expect([code, summary]).toMatchObject([6, { alreadySent: 2, unknown: 2 }]);
+});
+
+it('sends events once that a run sends which goes on, while another one skips what it had sent', async () => {
+  const { service, world, run } = await stage();
+  writeFileSync(world.path('a.ndjson'), events(2));
+  const goOn = async () => run('upload', 'a.ndjson', '--resume');
+  expect((await withoutRemovalOfRun(world, goOn)).code).toBe(0);
+  writeFileSync(world.path('b.ndjson'), events(6));
+  const before = service.requests().length;
+  await service.fault({ times: 1, delayMs: 1000 });
+  const oneByOne = ['--chunk-size', '1', '--concurrency', '1'];
+  const other = run('upload', 'b.ndjson', '--resume', ...oneByOne);
+  await until(() => service.requests().length > before);
+  appendFileSync(world.path('a.ndjson'), events(4, 2));
+  expect((await goOn()).code).toBe(0);
+  expect((await other).code).toBe(0);
+  expect(written(service).flat()).toHaveLength(6);
+});
+
+it('reads other records from a pipe whose last run was killed after its end', async () => {
+  const { service, world } = await stage();
+  const runJson = jsonRunner<Figures>(world);
+  const piped = async (stdin: string) =>
+    runJson(['upload', '-', '--run-name', 'crm', '--resume'], { stdin });
+  const [first, second] = [increments(2), increments(2).replaceAll('"u', '"v')];
+  expect((await withoutRemovalOfRun(world, async () => piped(first))).code).toBe(0);
+  expect((await piped(second)).summary).toMatchObject({ accepted: 2 });
+  expect((await withoutRemovalOfRun(world, async () => piped(increments(3)))).code).toBe(0);
+  expect((await piped(increments(4))).summary).toMatchObject({ accepted: 1 });
+  expect(written(service).flat()).toHaveLength(6);
 });
 
 describe('after --limit sent a part', () => {

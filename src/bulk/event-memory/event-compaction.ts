@@ -12,6 +12,7 @@ import {
   EventArchive,
 } from './event-archive.js';
 import {
+  blocksOf,
   EventLog,
   eventState,
   unlessDamaged,
@@ -89,6 +90,8 @@ export interface CompactionOptions {
   readonly now: () => number;
   /** Rewrite all files, and not only where it pays. */
   readonly isPruning?: boolean;
+  /** Called with a log of which a part is damaged, before the rest is archived. Default: it stays as it is. */
+  readonly onDamage?: (log: string) => void;
 }
 
 /**
@@ -101,14 +104,12 @@ export async function compact(
   runs: Runs,
   options: CompactionOptions,
 ): Promise<number> {
-  const { isPruning = false } = options;
+  const { isPruning = false, onDamage } = options;
   removeReplaced(folder);
   const log = currentFiles(folder).logs.at(-1);
   const bytes = log ? statSync(path.join(folder, log.name)).size : 0;
-  if (log && bytes > (isPruning ? 0 : logMaximum)) {
-    // A damaged log stays, so that it can be restored, and each upload warns.
-    await archiveLog(folder, log, runs).catch(unlessDamaged);
-  }
+  if (log && bytes > (isPruning ? 0 : logMaximum))
+    await archiveLog(folder, log, runs, onDamage).catch(unlessDamaged);
   const expired = expiredRuns(runs, options);
   const merged = (files: readonly EventFile[]) => mergeArchives(folder, files, { runs, expired });
   if (isPruning) return merged(currentFiles(folder).archives);
@@ -149,14 +150,16 @@ export function expiredRuns(
   return new Set(expired.map(({ number }) => number));
 }
 
-/** Replaces a log by an archive. Throws DamagedLog, and then changes nothing. */
+/** Replaces a log by an archive. Without `onDamage`, throws DamagedLog for a damaged one, and changes nothing. */
 async function archiveLog(
   folder: string,
   { name, from, to }: Pick<EventFile, 'name' | 'from' | 'to'>,
   runs: Pick<Runs, 'hasEnded'>,
+  onDamage?: CompactionOptions['onDamage'],
 ): Promise<void> {
   const log = path.join(folder, name);
-  await writeArchive(path.join(folder, archiveName(from, to)), () => blocksOf(log), runs);
+  const blocks = () => blocksOf(log, onDamage);
+  await writeArchive(path.join(folder, archiveName(from, to)), blocks, runs);
   rmSync(log);
   fsyncFolder(folder);
 }
@@ -282,15 +285,6 @@ export class EventSorter {
 }
 
 const startOf = (part: number, parts: number): number => Math.floor((2 ** 32 * part) / parts);
-
-function* blocksOf(file: string): Generator<EventBlock> {
-  const log = new EventLog(file);
-  try {
-    yield* log.readIntact();
-  } finally {
-    log.close();
-  }
-}
 
 async function countEvents(blocks: Iterable<EventBlock>) {
   let [intended, entries] = [0, 0];

@@ -116,12 +116,6 @@ export class EventLog {
     }
   }
 
-  /** Yields all blocks. Throws DamagedLog at the end if one was skipped whose events may have been sent. */
-  *readIntact(): Generator<EventBlock> {
-    yield* this.read();
-    if (this.isDamaged) throw new DamagedLog('a part of the event log is damaged');
-  }
-
   close(): void {
     closeSync(this.#file);
   }
@@ -156,6 +150,24 @@ export class EventLog {
 }
 
 class DamagedLog extends Error {}
+
+function refuseDamage(log: string): never {
+  throw new DamagedLog(`a part of ${log} is damaged`);
+}
+
+/** Yields the blocks of a log. Calls `onDamage` at its end if a part of it is damaged; by default, throws DamagedLog. */
+export function* blocksOf(
+  file: string,
+  onDamage: (log: string) => void = refuseDamage,
+): Generator<EventBlock> {
+  const log = new EventLog(file);
+  try {
+    yield* log.read();
+    if (log.isDamaged) onDamage(file);
+  } finally {
+    log.close();
+  }
+}
 
 /** Rethrows any other error. */
 export function unlessDamaged(error: unknown): void {

@@ -94,7 +94,7 @@ export class EventMemory {
   readonly #sorted = new SortedEvents(0);
   readonly #fingerprints: EventFingerprints;
   readonly #syncs = new GroupCommit(async () => this.#store.log.sync());
-  /** Runs with which the input is not compared. */
+  /** Runs with whose events from before this run the input is not compared. They may go on at the same time. */
   readonly #skipped: ReadonlySet<number>;
   #isRegistered: boolean;
   /** Whether an event of this run was sent. */
@@ -286,9 +286,9 @@ export class EventMemory {
       for (const [run, prints] of this.#reported) {
         if (run === number) continue;
         // The others are not in this input, so that nobody has reported them.
-        if (prints.length < fingerprintWords * this.#openCopiesOf(run))
-          log.append(eventState.unknown, run, Int32Array.from(prints));
-        else runs.end(run);
+        const isAll = prints.length >= fingerprintWords * this.#openCopiesOf(run);
+        log.append(eventState.unknown, run, Int32Array.from(prints));
+        if (isAll) runs.end(run);
       }
     } catch (error) {
       throw fileError(this.#options.folder, error);
@@ -401,10 +401,12 @@ export class EventMemory {
   }
 
   #register(): void {
+    const { runs, number } = this.#store;
+    // It goes on after its end, so that a kill may leave events without an outcome again.
+    if (runs.hasEnded(number)) runs.reopen(number);
     if (this.#isRegistered) return;
     const { run, started, files, rememberMs } = this.#options;
     const [file = '', ...others] = files;
-    const { runs, number } = this.#store;
     runs.add({ number, run, started, file, otherFiles: others.length, rememberMs });
     this.#isRegistered = true;
   }
@@ -444,8 +446,9 @@ export class EventMemory {
 
   *#copiesIn(low: number, high: number): Generator<Copies> {
     for (const archive of this.#archives()) {
+      const isOld = !this.#spilled.since.includes(archive);
       for (const { run, state, copies, entry } of archive.find(low, high)) {
-        if (this.#skipped.has(run)) continue;
+        if (isOld && this.#skipped.has(run)) continue;
         const use = () => archive.use(entry);
         const of = (one: number) => (state === one ? copies : 0);
         yield {
@@ -461,7 +464,7 @@ export class EventMemory {
     }
     for (const table of this.#tables()) {
       for (const { run, sent, unknown, intended, missing, used, use } of table.find(low, high)) {
-        if (this.#skipped.has(run)) continue;
+        if (table === this.#completed && this.#skipped.has(run)) continue;
         const counted = this.#countedOf(run, { sent, unknown: unknown - missing, intended });
         yield { ...counted, used, use };
       }

@@ -133,6 +133,8 @@ export class EventStore {
 export type PruneOptions = Omit<StoreOptions, 'rememberMs'> & {
   readonly rememberMs: number | undefined;
   readonly overridesRuns: boolean;
+  /** Called with a log of which a part is damaged: what can be read stays known. */
+  readonly onDamage: (log: string) => void;
 };
 
 /**
@@ -200,7 +202,8 @@ export interface LogEnd {
 }
 
 interface RunLine extends EventRun {
-  readonly ended?: true;
+  /** False: it goes on. */
+  readonly ended?: boolean;
   readonly sentUntil?: LogEnd;
 }
 
@@ -224,7 +227,8 @@ export class RunTable {
     ({ secret: this.secret, first: this.first } = headIn(first));
     for (const text of rest) {
       const line = parsed(text); // a kill may have cut a line off
-      if (line?.ended) this.#ended.set(line.number, line.sentUntil);
+      if (line?.ended === false) this.#ended.delete(line.number);
+      else if (line?.ended) this.#ended.set(line.number, line.sentUntil);
       else if (line) this.#runs.set(line.number, line);
     }
   }
@@ -279,6 +283,11 @@ export class RunTable {
   end(number: number, sentUntil?: LogEnd): void {
     this.#ended.set(number, sentUntil);
     this.#append(endOf(number, sentUntil));
+  }
+
+  reopen(number: number): void {
+    this.#ended.delete(number);
+    this.#append({ number, ended: false });
   }
 
   /** Returns the path of a log that lacks events of a run that has not expired; see EventStore. */

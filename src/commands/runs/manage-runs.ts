@@ -308,8 +308,17 @@ async function pruneRuns({
       messages.warn(`left ${file}: it changed since the export wrote it`);
   }
   const rememberMs = how.remember === undefined ? undefined : age(how.remember);
-  const retention = { rememberMs, overridesRuns: how.flags.has('remember') };
+  const damaged = new Set<string>();
+  const retention = {
+    rememberMs,
+    overridesRuns: how.flags.has('remember'),
+    onDamage: (log: string) => void damaged.add(log),
+  };
   const events = isNamed ? 0 : await pruneRememberedEvents(root, retention, runtime);
+  for (const log of damaged)
+    messages.warn(
+      `a part of ${log} was damaged: events of earlier runs may be sent again; compare them with "verify"`,
+    );
   if (events > 0 && !how.json) messages.note(`removed ${count(events, 'remembered event')}`);
   const all = count(runs.length, 'unfinished run');
   const note = `forgot ${grouped(forgotten.pruned.length)} of ${all}`;

@@ -95,6 +95,8 @@ interface FinishedRun {
   /** Digests of all inputs that any attempt of the run read to the end. */
   readonly digests: DigestTable;
   readonly once: ReadonlySet<NonIdempotentKind>;
+  /** Its events are in the event memory. */
+  readonly remembered: boolean;
   /** Records at the beginning that earlier runs sent. */
   readonly before: number;
   /** The run has a folder, which can be kept. */
@@ -318,15 +320,14 @@ export class DuplicateProtection {
 
   /** Returns the members of a ledger line about records that are not idempotent; see LedgerEntry. */
   #onceOf(
-    { result, once, before, runsBefore }: FinishedRun,
+    { result, once, before, runsBefore, remembered }: FinishedRun,
     isRead: boolean,
   ): Pick<LedgerEntry, 'options' | 'remembered' | 'runs'> {
-    const { options, remembersEvents } = this.#place;
-    if (!once.has('event')) return once.size > 0 ? { options } : {};
+    const { options } = this.#place;
+    if (!once.has('event') || !remembered) return once.size > 0 ? { options } : {};
     const { rejected, unknown, alreadySent, run } = result;
     const isSent = rejected + unknown === 0 && alreadySent === before && once.size === 1;
     const isWhole = isRead && isSent; // with a limit, it sent a part of an input that is not in the ledger
-    if (!remembersEvents) return { options };
     return { options, remembered: true, ...(isWhole && { runs: [...runsBefore, run] }) };
   }
 

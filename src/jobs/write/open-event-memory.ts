@@ -332,7 +332,7 @@ export function hasRememberedEvents(
  */
 export async function pruneRememberedEvents(
   runs: string,
-  retention: Pick<PruneOptions, 'rememberMs' | 'overridesRuns'>,
+  retention: Pick<PruneOptions, 'rememberMs' | 'overridesRuns' | 'onDamage'>,
   runtime: Runtime,
 ): Promise<number> {
   const root = path.join(path.dirname(runs), 'events');

@@ -1,4 +1,4 @@
-import {
+import fs, {
   appendFileSync,
   copyFileSync,
   existsSync,
@@ -11,10 +11,11 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import path from 'node:path';
 import { PassThrough } from 'node:stream';
 import { gzipSync } from 'node:zlib';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { ArchiveWriter } from '../../../src/bulk/event-memory/event-archive.js';
 import { EventLog, eventState } from '../../../src/bulk/event-memory/event-log.js';
 import {
@@ -629,7 +630,7 @@ describe('the memory', () => {
     expect((await runAt('2026-01-04', 'upload', '1.ndjson')).stderr).not.toContain('missing');
   });
 
-  it('is not archived by runs prune if its log is damaged: the warning stays', async () => {
+  it('says that its log is damaged, until runs prune warns and archives what can be read', async () => {
     const { run, write, folder, world } = await stage();
     for (const n of [1, 2]) {
       write(`${n}.ndjson`, lines(n));
@@ -639,11 +640,15 @@ describe('the memory', () => {
     const bytes = readFileSync(log);
     bytes[30]! ^= 1;
     writeFileSync(log, bytes);
-    expect((await world.run(['runs', 'prune', '--yes'])).code).toBe(0);
-    expect(readFileSync(log)).toEqual(bytes);
     write('3.ndjson', lines(3));
-    const { code, stderr } = await run(['upload', '3.ndjson']);
-    expect([code, stderr]).toEqual([0, expect.stringContaining('a part of')]);
+    const before = await run(['upload', '3.ndjson']);
+    expect([before.code, before.stderr]).toEqual([0, expect.stringContaining('a part of')]);
+    const pruned = await world.run(['runs', 'prune', '--yes']);
+    expect([pruned.code, pruned.stderr]).toEqual([0, expect.stringContaining('a part of')]);
+    for (const n of [2, 3]) expect((await run(['upload', `${n}.ndjson`])).code).toBe(8);
+    write('4.ndjson', lines(4));
+    const { code, stderr } = await run(['upload', '4.ndjson']);
+    expect([code, stderr]).toEqual([0, expect.not.stringContaining('a part of')]);
   });
 
   it('does not warn of a block that a full disk tore before others', async () => {
@@ -946,6 +951,28 @@ describe('the memory', () => {
       id: 'E-FILE-WRITE',
       details: { fix: `${fix} rerun the same command with --resume`, cause },
     });
+  });
+
+  it('that could not be made is not in the ledger: the same file is refused by its text', async () => {
+    const { run, stored, write } = await stage();
+    write('e.ndjson', lines(1));
+    const { mkdirSync } = fs;
+    const makeWith = (make: typeof mkdirSync) => {
+      Object.assign(fs, { mkdirSync: make });
+      syncBuiltinESMExports();
+    };
+    onTestFinished(() => makeWith(mkdirSync));
+    makeWith((file, options) => {
+      if (String(file).includes('/state/events'))
+        throw Object.assign(new Error('ENOSPC: mkdir'), { code: 'ENOSPC' });
+      return mkdirSync(file, options);
+    });
+    const { code, stderr } = await run(['upload', 'e.ndjson']);
+    expect([code, stderr]).toEqual([0, expect.stringContaining('are not remembered')]);
+    expect((await run(['upload', 'e.ndjson'])).code).toBe(8);
+    makeWith(mkdirSync);
+    expect((await run(['upload', 'e.ndjson'])).code).toBe(8);
+    expect(stored()).toEqual([1]);
   });
 
   it('is missing without a journal, which a warning says', async () => {
