@@ -137,7 +137,8 @@ async function draft(
   const rows: RowBlock[] = [];
   for await (const block of blocks) rows.push(block);
   await loadFormats(['phone(DE)']);
-  const { drafted, evidence } = await inferWithQuestions(rows, beginning.inputs, given, context);
+  const known = request.trim === true ? { ...given, cleaning: { trim: true } } : given;
+  const { drafted, evidence } = await inferWithQuestions(rows, beginning.inputs, known, context);
   const mapping = await mappingFor(request, context, drafted);
   const cleaning = cellCleaning({ ...mapping.cleaning, ...request });
   const cleaned = cleaning ? rows.map((block) => cleanRows(block, cleaning)) : rows;

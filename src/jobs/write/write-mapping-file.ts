@@ -79,7 +79,7 @@ function inferFromRows(
     });
   }
   const drafted = inferMapping(sampled, given);
-  if (drafted) return { drafted, evidence: evidenceFor(drafted, sampled.columns) };
+  if (drafted) return { drafted, evidence: evidenceFor(drafted, sampled) };
   const names = sampled.columns.map(({ name }) => JSON.stringify(name)).join(', ');
   throw new EngagectlError('E-COLUMN-MISSING', `${first}: no column looks like an identity`, {
     why: `columns: ${names || 'none'}; an identity has a unique value in every row`,
@@ -88,16 +88,20 @@ function inferFromRows(
   });
 }
 
-/** Returns how many values fit the formats that a draft states, and which values it takes as missing. */
-function evidenceFor(mapping: MappingFile, columns: SampledRows['columns']): string[] {
+/** Returns how many values fit the formats that a draft states, why it trims, and which values it takes as missing. */
+function evidenceFor(mapping: MappingFile, { columns, rows }: SampledRows): string[] {
   const types = new Map(Object.entries(mapping.types ?? {})); // a column may be named constructor
   return columns.flatMap((column) => {
     const name = JSON.stringify(column.name);
     const type = types.get(column.name);
-    const missing = Array.from(column.placeholders, ([text, count]) => {
+    const missing = column.placeholders(mapping.trim === true).map(([text, count]) => {
       const values = count === 1 ? '1 value is' : `${groupDigits(count)} values are`;
       return `${name}: ${values} ${JSON.stringify(text)}, read as missing`;
     });
+    if (isSent(column.name, mapping) && column.isPaddedByProgram(rows)) {
+      const padded = `${groupDigits(column.padded)} of ${groupDigits(rows)} rows have whitespace around the value`;
+      missing.unshift(`${name}: trim: ${padded}; removed from all columns, the identity included`);
+    }
     const found = type?.startsWith('phone(')
       ? column.phoneTypes
       : (column.numericTimes ?? column.formats);
@@ -108,6 +112,9 @@ function evidenceFor(mapping: MappingFile, columns: SampledRows['columns']): str
     return [`${name}: ${type}: ${values}${unread}, such as ${JSON.stringify(example)}`, ...missing];
   });
 }
+
+/** Whether a column is sent as data. */
+const isSent = (name: string, { map = {} }: MappingFile): boolean => Object.hasOwn(map, name);
 
 /** Asks which of several types the values of a column have; undefined if nobody answers. */
 export type ChooseType = (column: string, found: FittingTypes) => Promise<CellType | undefined>;

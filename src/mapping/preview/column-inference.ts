@@ -12,6 +12,8 @@ const maxKept = 1000;
 /** Limits of a closed set: maximum number of values, and their minimum frequency on average. */
 const maxSetSize = 12;
 const minFrequency = 5;
+/** Fewer values with whitespace around them may be texts of a few people. */
+const minPadded = 10;
 /** Maximum digits of an integer; a longer one is probably an id. */
 const longestInteger = 15;
 
@@ -240,10 +242,10 @@ export class ColumnSample {
   isText = true;
   /** Whether every value is a number of JSON. */
   isNumeric = true;
-  /** Whether a value has whitespace around it. */
-  isPadded = false;
-  /** Texts that stand for missing values, with their counts. */
-  readonly placeholders = new Map<string, number>();
+  /** Number of values with whitespace around them, or of nothing else. */
+  padded = 0;
+  /** Texts that stand for missing values, with their counts: of all, and of those without whitespace around. */
+  readonly #placeholders = new Map<string, { all: number; plain: number }>();
   readonly #patterns = new Set<ValuePattern>();
   readonly #values = new Set<string>();
   /** Number of values examined for distinctness. */
@@ -263,10 +265,12 @@ export class ColumnSample {
   add(value: unknown): void {
     if (value === '' || value === null) return;
     const text = typeof value === 'string' ? value.trim() : JSON.stringify(value);
-    this.isPadded ||= text !== value && typeof value === 'string';
+    const isPadded = text !== value && typeof value === 'string';
+    if (isPadded) this.padded += 1;
     if (text === '') return;
     if (placeholder.test(text)) {
-      this.placeholders.set(text, (this.placeholders.get(text) ?? 0) + 1);
+      const { all, plain } = this.#placeholders.get(text) ?? { all: 0, plain: 0 };
+      this.#placeholders.set(text, { all: all + 1, plain: plain + (isPadded ? 0 : 1) });
       return;
     }
     this.filled += 1;
@@ -278,6 +282,19 @@ export class ColumnSample {
     if (this.#values.size > maxKept) return;
     this.#examined += 1;
     this.#values.add(text);
+  }
+
+  /** Whether most rows have whitespace around their value, as only a program writes it. */
+  isPaddedByProgram(rows: number): boolean {
+    return this.padded >= minPadded && this.padded > rows / 2;
+  }
+
+  /** Returns the texts that stand for missing values, with their counts. */
+  placeholders(isTrimmed: boolean): (readonly [text: string, count: number])[] {
+    return Array.from(
+      this.#placeholders,
+      ([text, { all, plain }]) => [text, isTrimmed ? all : plain] as const,
+    ).filter(([, count]) => count > 0);
   }
 
   /** Whether no or hardly any two rows have the same value. */

@@ -40,6 +40,7 @@ export function inferMapping(sampled: SampledRows, given: UploadMapping): Mappin
   const map = keysFor(sent, given, sampled.isCsv);
   const isPart = ({ name }: ColumnSample) => given.kind === 'event' && isEventPart(map.get(name));
   const data = sent.filter((column) => !isPart(column));
+  const trim = isTrimmed(sent, sampled.rows, given);
   const inferred: MappingFile = {
     identity,
     objectId: given.objectId,
@@ -52,14 +53,30 @@ export function inferMapping(sampled: SampledRows, given: UploadMapping): Mappin
     drop: others.filter(isDropped).map(({ name }) => name),
     set: Object.fromEntries(given.constants),
     lowercase: [...given.lowercase],
-    trim: columns.some(({ isPadded }) => isPadded) || undefined,
-    nullValues: [...new Set(columns.flatMap(({ placeholders }) => [...placeholders.keys()]))],
+    trim: trim || undefined,
+    nullValues: [
+      ...new Set(columns.flatMap((column) => column.placeholders(trim).map(([text]) => text))),
+    ],
     required: required(sent, sampled.rows),
     columns: sampled.rows >= minRows ? 'exact' : undefined,
-    values: closedSets(data, map, { ...sampled, given }),
+    values: closedSets(
+      data.filter(({ padded }) => trim || padded === 0),
+      map,
+      { ...sampled, given },
+    ),
   };
   return Object.fromEntries(Object.entries(inferred).filter(([, part]) => isFilled(part)));
 }
+
+/**
+ * Whether cells are trimmed: on request, or if a program pads a column of data. Columns of identity and objectId do not
+ * count: trimming makes the text " bob" that a visitor typed the user bob.
+ */
+const isTrimmed = (
+  sent: readonly ColumnSample[],
+  rows: number,
+  { cleaning }: UploadMapping,
+): boolean => cleaning?.trim === true || sent.some((column) => column.isPaddedByProgram(rows));
 
 /** Returns the types of the columns of identity and objectId: a number of JSON is sent as text. */
 const keyTypes = (

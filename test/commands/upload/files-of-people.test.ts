@@ -91,7 +91,7 @@ const samples: Readonly<Record<string, Sample>> = {
   },
   'cells with whitespace around': {
     name: 'sheet.csv',
-    text: 'user_id,City,Email\nu1, Oslo ,a@example.com \n u2,Rome,b@example.com\n',
+    text: `user_id,City,Email\nu1, Oslo ,a@example.com \n${Array.from({ length: 9 }, (_, n) => ` u${n + 2}, Rome ,b${n}@example.com\n`).join('')}`,
     data: { City: 'Oslo' },
   },
   'title lines and empty rows': {

@@ -44,6 +44,68 @@ describe('upload --preview --write-mapping', () => {
     expect(again.stderr).toContain('7 rejected');
   });
 
+  const rowsOf = (header: string, row: (n: number) => string): string =>
+    `${header}\n${times(300, row)}`;
+  it.each([
+    ['an identity', rowsOf('identity,City', (n) => `${n === 150 ? ' bob' : `u${n}`},Oslo`)],
+    ['most identities', rowsOf('identity,City', (n) => `${n === 150 ? ' bob' : ` u${n}`},Oslo`)],
+    ['a comment', rowsOf('identity,Comment', (n) => `u${n},${n === 7 ? 'hi ' : `x${n}`}`)],
+    ['the only comment', rowsOf('identity,Comment', (n) => `u${n},${n === 7 ? 'hi ' : ''}`)],
+    ['all of three comments', 'identity,Comment\nu1, hi\nu2, ho\nu3, he\n'],
+    ['a dropped column', rowsOf('identity,Drop,City', (n) => `u${n}, x,Oslo`)],
+  ])('does not trim because of whitespace around %s', async (_, text) => {
+    const world = worldWith({
+      'u.csv': text,
+      'later.csv': `${text.slice(0, text.indexOf('\n'))}\n bob,attack\n`,
+    });
+    const argv = ['upload', 'u.csv', '--preview', '--write-mapping', 'm.json'];
+    if (text.includes('Drop')) argv.push('--drop', 'Drop');
+    const { stderr } = await world.run(argv);
+    expect(stderr).not.toContain(': trim: ');
+    expect(readFileSync(world.path('m.json'), 'utf8')).not.toContain('trim');
+    const later = ['upload', 'later.csv', '--check', '--mapping', 'm.json'];
+    expect((await world.run(later)).code).toBe(3);
+  });
+
+  it('rejects the few padded values that do not fit a type, and expects no few values', async () => {
+    const text = rowsOf('identity,Seats,Plan', (n) =>
+      n === 7 ? `u${n},8 ,free ` : `u${n},${n},${n % 2 ? 'free' : 'paid'}`,
+    );
+    const world = worldWith({ 'u.csv': text });
+    const argv = ['upload', 'u.csv', '--preview', '--write-mapping', 'm.json'];
+    const { code, stdout } = await world.run(argv);
+    expect([code, stdout]).toEqual([3, expect.stringContaining('"8 " is not an integer')]);
+    const draft = JSON.parse(readFileSync(world.path('m.json'), 'utf8')) as object;
+    expect(draft).toEqual({
+      identity: 'identity',
+      map: { Seats: 'Seats', Plan: 'Plan' },
+      types: { Seats: 'integer' },
+    });
+  });
+
+  it('takes a padded word for a missing value only if it trims', async () => {
+    const missing = (other: string) =>
+      rowsOf('identity,City', (n) => `u${n},${n < 3 ? ' NULL ' : other}`);
+    const world = worldWith({ 'u.csv': missing('Oslo'), 'v.csv': missing(' Oslo') });
+    const argv = ['--preview', '--write-mapping', 'm.json', '--overwrite'];
+    const plain = await world.run(['upload', 'u.csv', ...argv]);
+    expect(plain.stderr).not.toContain('missing');
+    const padded = await world.run(['upload', 'v.csv', ...argv]);
+    expect(padded.stderr).toContain('"City": 3 values are "NULL", read as missing\n');
+    expect(padded.stderr).toContain(
+      '"City": trim: 300 of 300 rows have whitespace around the value; removed from all columns, the identity included\n',
+    );
+    const draft = JSON.parse(readFileSync(world.path('m.json'), 'utf8')) as object;
+    expect(draft).toMatchObject({ trim: true, nullValues: ['NULL'] });
+  });
+
+  it('drafts trim on request', async () => {
+    const world = worldWith({ 'u.csv': 'identity,City\n u1, Oslo\n' });
+    const argv = ['upload', 'u.csv', '--trim', '--preview', '--write-mapping', 'm.json'];
+    expect((await world.run(argv)).code).toBe(0);
+    expect(readFileSync(world.path('m.json'), 'utf8')).toContain('"trim": true');
+  });
+
   it.each([
     ['blanks', ' '],
     ['no-break spaces', '\u00a0'],
