@@ -114,7 +114,8 @@ function evidenceFor(mapping: MappingFile, { columns, rows }: SampledRows): stri
 }
 
 /** Whether a column is sent as data. */
-const isSent = (name: string, { map = {} }: MappingFile): boolean => Object.hasOwn(map, name);
+const isSent = (name: string, { identity, objectId, drop = [] }: MappingFile): boolean =>
+  ![identity, objectId, ...drop].includes(name);
 
 /** Asks which of several types the values of a column have; undefined if nobody answers. */
 export type ChooseType = (column: string, found: FittingTypes) => Promise<CellType | undefined>;

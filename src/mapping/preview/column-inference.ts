@@ -236,6 +236,8 @@ function fittingCountries(values: readonly string[]): FittingTypes | undefined {
 /** Statistics of the sampled values of one column. */
 export class ColumnSample {
   readonly name: string;
+  /** Whether its values are in nested objects of JSON. */
+  readonly isNested: boolean;
   /** Number of rows with a value. */
   filled = 0;
   /** Whether every value is text, as in a CSV. */
@@ -256,8 +258,9 @@ export class ColumnSample {
   readonly #zone: TimeZone;
   readonly #cell = new TextSlice();
 
-  constructor(name: string, zone: TimeZone) {
+  constructor(name: string, zone: TimeZone, isNested = false) {
     this.name = name;
+    this.isNested = isNested;
     this.#zone = zone;
   }
 
@@ -414,6 +417,10 @@ export const inferIdentityByName = (header: readonly string[]): string | undefin
     .filter((name) => Number.isFinite(rankOf(name)))
     .toSorted((a, b) => rankOf(a) - rankOf(b))[0];
 
+/** Whether it is named like a key of the record, but in an object, such as the answer to a question of a form. */
+const isNestedKey = ({ name, isNested }: ColumnSample): boolean =>
+  isNested && /(?:identity|objectid)$/.test(normalizeName(name));
+
 /**
  * Returns the identity column that the options name; otherwise the likeliest by name of those that nearly every row
  * has and, for profiles, that has hardly any duplicates. Without rows, only the name counts.
@@ -423,7 +430,9 @@ export function inferIdentity(
   { identity, identityGiven, objectId, drop, kind, map }: UploadMapping,
 ): string | undefined {
   if (identityGiven) return identity;
-  const candidates = columns.filter(({ name, filled, isDistinct, isText, isNumeric }) => {
+  const candidates = columns.filter((column) => {
+    if (isNestedKey(column)) return false;
+    const { name, filled, isDistinct, isText, isNumeric } = column;
     const isTaken = name === objectId || drop.has(name) || map.has(name);
     const isId = isText || isNumeric;
     const isFit = isId && filled >= 0.9 * rows && (kind === 'event' || isDistinct);

@@ -40,11 +40,12 @@ export function inferMapping(sampled: SampledRows, given: UploadMapping): Mappin
   const map = keysFor(sent, given, sampled.isCsv);
   const isPart = ({ name }: ColumnSample) => given.kind === 'event' && isEventPart(map.get(name));
   const data = sent.filter((column) => !isPart(column));
+  const listed = [...map].filter(([, key]) => !reservedKeys.has(key));
   const trim = isTrimmed(sent, sampled.rows, given);
   const inferred: MappingFile = {
     identity,
     objectId: given.objectId,
-    map: Object.fromEntries(map),
+    map: Object.fromEntries(listed),
     types: {
       ...keyTypes(columns, keys, given),
       ...typesOf(data, map, { ...sampled, given }),
@@ -58,7 +59,7 @@ export function inferMapping(sampled: SampledRows, given: UploadMapping): Mappin
       ...new Set(columns.flatMap((column) => column.placeholders(trim).map(([text]) => text))),
     ],
     required: required(sent, sampled.rows),
-    columns: sampled.rows >= minRows ? 'exact' : undefined,
+    columns: sampled.rows >= minRows && listed.length === map.size ? 'exact' : undefined,
     values: closedSets(
       data.filter(({ padded }) => trim || padded === 0),
       map,
@@ -97,13 +98,19 @@ const isFilled = (part: MappingFile[keyof MappingFile]): boolean =>
 
 const isEventPart = (key: string | undefined): boolean => key === 'ts' || key === 'evtName';
 
+/** Keys of the record, which no column of data is mapped to. */
+const reservedKeys: ReadonlySet<string> = new Set(['identity', 'objectId']);
+
 /** Returns the key of each column: default fields in the service's spelling, others trimmed. */
 function keysFor(
   columns: readonly ColumnSample[],
   given: UploadMapping,
   isCsv: boolean,
 ): Map<string, string> {
-  const taken = new Set(columns.map(({ name }) => given.map.get(name) ?? name));
+  const taken = new Set([
+    ...reservedKeys,
+    ...columns.map(({ name }) => given.map.get(name) ?? name),
+  ]);
   const keyOf = (column: ColumnSample): string => {
     const { name } = column;
     const named = given.map.get(name);
@@ -301,7 +308,8 @@ export function sampleRows(
             throw tooMany('the names of the columns have more than 4 MiB together');
           if (columns.size === most.columns)
             throw tooMany(`the rows have more than ${most.columns} columns`);
-          columns.set(name, (column = new ColumnSample(name, zone)));
+          const isNested = !Object.hasOwn(row, name);
+          columns.set(name, (column = new ColumnSample(name, zone, isNested)));
         }
         column.add(value);
       }

@@ -47,6 +47,34 @@ describe('upload --preview --write-mapping', () => {
   const rowsOf = (header: string, row: (n: number) => string): string =>
     `${header}\n${times(300, row)}`;
   it.each([
+    ['beside an id', { id: 'u5' }, [], 'id'],
+    ['beside an id that options name', { id: 'u5', identity: 'ann' }, ['--identity', 'id'], 'id'],
+    ['beside an address', { email: 'a@x.de' }, [], 'email'],
+    ['that options name', { id: 'u5' }, ['--identity', 'form.identity'], 'form.identity'],
+  ])('takes a nested identity for data unless options name it: %s', async (_, row, flags, key) => {
+    const form = { identity: 'bob', objectId: 'x', City: 'Oslo' };
+    const world = worldWith({ 'n.ndjson': `${JSON.stringify({ ...row, form })}\n` });
+    const argv = ['upload', 'n.ndjson', ...flags, '--preview', '--write-mapping', 'm.json'];
+    const { code, stderr } = await world.run(argv);
+    expect([code, stderr]).toEqual([0, expect.stringContaining(`identity "${key}"`)]);
+    const check = await world.run(['upload', 'n.ndjson', '--check', '--mapping', 'm.json']);
+    expect([check.code, check.stderr]).toEqual([0, expect.stringContaining('check: ')]);
+    const shown = await world.run(['upload', 'n.ndjson', '--preview', '--mapping', 'm.json']);
+    if (key === 'form.identity') expect(shown.stdout).toContain('"identity":"bob"');
+    else expect(shown.stdout).toContain('"form.identity":"bob"');
+  });
+
+  it('does not infer a nested identity of JSON', async () => {
+    const world = worldWith({ 'n.ndjson': '{"a":1,"form":{"identity":"bob"}}\n' });
+    const argv = ['upload', 'n.ndjson', '--preview', '--write-mapping', 'm.json'];
+    const { code, stderr } = await world.run(argv);
+    expect([code, stderr]).toEqual([
+      8,
+      expect.stringContaining('no column looks like an identity'),
+    ]);
+  });
+
+  it.each([
     ['an identity', rowsOf('identity,City', (n) => `${n === 150 ? ' bob' : `u${n}`},Oslo`)],
     ['most identities', rowsOf('identity,City', (n) => `${n === 150 ? ' bob' : ` u${n}`},Oslo`)],
     ['a comment', rowsOf('identity,Comment', (n) => `u${n},${n === 7 ? 'hi ' : `x${n}`}`)],
