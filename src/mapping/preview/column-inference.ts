@@ -40,7 +40,7 @@ export interface FittingTypes {
   readonly example: string;
   /** The type that reads the most values besides these, and how many it does not read. */
   readonly rival?: { readonly type: CellType; readonly unread: number } | undefined;
-  /** Up to three values that the types read differently, with what each type reads. */
+  /** Up to three values, those that the types read differently if there are any, with what each type reads. */
   readonly readings: readonly { readonly text: string; readonly read: readonly unknown[] }[];
 }
 
@@ -51,10 +51,14 @@ const isRead = (value: unknown): boolean => value !== undefined;
 /** Share of values that a format must fit. */
 const nearlyAll = 0.9;
 
-/** Returns the types that read at least nine of ten values, those that read the most; one of each group that read the same. */
+/**
+ * Returns the types that read at least nine of ten values, those that read the most; one of each group that read the same
+ * and for which `kindOf` returns the same.
+ */
 function fitting<Type extends string>(
   values: readonly string[],
   readers: ReadonlyMap<Type, (text: string) => unknown>,
+  kindOf: (type: Type) => string = () => '',
 ): FittingTypes | undefined {
   const read = Array.from(readers, ([type, reader]) => {
     const found = values.map((text) => reader(text));
@@ -64,15 +68,14 @@ function fitting<Type extends string>(
   if (values.length === 0 || fits < nearlyAll * values.length) return undefined;
   const best = new Map<string, (typeof read)[number]>();
   for (const each of read) {
-    const meaning = JSON.stringify(each.found);
+    const meaning = kindOf(each.type) + JSON.stringify(each.found);
     if (each.fits === fits && !best.has(meaning)) best.set(meaning, each);
   }
   const kept = [...best.values()];
   const types = kept.map(({ type }) => type) as string[] as CellType[];
-  const readings = values
-    .map((text, at) => ({ text, read: kept.map(({ found }) => found[at]) }))
-    .filter(({ read }) => new Set(read).size > 1)
-    .slice(0, maxReadings);
+  const all = values.map((text, at) => ({ text, read: kept.map(({ found }) => found[at]) }));
+  const differing = all.filter(({ read }) => new Set(read).size > 1);
+  const readings = (differing.length > 0 ? differing : all).slice(0, maxReadings);
   const [rival] = read
     .filter((each) => each.fits > 0 && each.fits < fits)
     .toSorted((a, b) => b.fits - a.fits);
@@ -118,8 +121,12 @@ function fittingDates(values: readonly string[]): FittingTypes | undefined {
     const { read } = dateFormat(format);
     return [`date(${format})`, (text: string) => read(text, utc)] as const;
   });
-  return fitting(values, new Map(readers));
+  return fitting(values, new Map(readers), orderOf);
 }
+
+/** Returns the start of a type of dates. The order matters even if no value shows it, as in 01/01/1990: others will. */
+export const orderOf = (type: string): string =>
+  type.startsWith('date(') ? type.slice(0, 'date(D/M'.length) : '';
 
 const maxFormats = 12;
 // The body ends in a digit or mark: two adjacent repetitions of blanks would take quadratic time.

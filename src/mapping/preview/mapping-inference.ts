@@ -7,6 +7,7 @@ import { rejectColumns } from '../../contract/file-formats.js';
 import { isReachabilityFlag, normalizeName, suggestField } from './field-spelling.js';
 import {
   inferIdentity,
+  orderOf,
   ColumnSample,
   type FittingTypes,
   type SampledRows,
@@ -192,8 +193,7 @@ function inferredType(
 
 /** Whether two types have dates in the same order, or are the same: a program writes all its columns alike. */
 const sameOrder = (a: CellType, b: CellType): boolean =>
-  a === b ||
-  (a.startsWith('date(') && a.slice(0, 'date(D/M'.length) === b.slice(0, 'date(D/M'.length));
+  a === b || (orderOf(a) !== '' && orderOf(a) === orderOf(b));
 
 /** The values of a column can be read in several ways, which mean different values. */
 export class AmbiguousColumnError extends EngagectlError {

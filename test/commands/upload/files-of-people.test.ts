@@ -281,6 +281,12 @@ it.each([
     ['seen:date(MM/DD/YYYY)', 'seen:date(DD/MM/YYYY)'],
   ],
   [
+    'dates of equal day and month',
+    `id,seen\n${Array.from({ length: 99 }, (_, n) => `u${n},01/01/${1950 + n}\n`).join('')}`,
+    '--types seen:date(',
+    ['seen:date(DD/MM/YYYY)', 'seen:date(MM/DD/YYYY)'],
+  ],
+  [
     'numbers with a point before three digits',
     'id,spent\nu1,1.234\nu2,2.500\n',
     '--types',
@@ -385,6 +391,19 @@ it('asks on a terminal which order dates have, with samples of both', async () =
   expect(stderr).not.toContain('column "since" can be read');
   const { types } = JSON.parse(readFileSync(world.path('m.json'), 'utf8')) as { types: object };
   expect(types).toEqual({ seen: 'date(DD/MM/YYYY)', since: 'date(DD/MM/YYYY)' });
+});
+
+it('asks about dates of equal day and month, which decide about no other column', async () => {
+  const { world } = await serve();
+  writeFileSync(world.path('a.csv'), 'id,born,seen\nu1,01/01/1990,01/02/2024\n');
+  const argv = ['upload', 'a.csv', '--preview', '--write-mapping', 'm.json'];
+  const { code, stderr } = await world.run(argv, { tty: true, stdin: '2\n' });
+  expect([code, stderr]).toEqual([
+    0,
+    expect.stringContaining('2  date(MM/DD/YYYY): 01/01/1990 is 1990-01-01\n'),
+  ]);
+  const { types } = JSON.parse(readFileSync(world.path('m.json'), 'utf8')) as { types: object };
+  expect(types).toEqual({ born: 'date(MM/DD/YYYY)', seen: 'date(MM/DD/YYYY)' });
 });
 
 it('stops if the answer is none of the numbers, or if nobody can be asked', async () => {
