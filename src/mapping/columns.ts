@@ -381,7 +381,7 @@ export class NestedColumns {
  * Start of the paths within an object. A backslash at the end of its name does not escape the dot. Looks for the end of each
  * run of backslashes only from its start: from each of them, it would take quadratic time.
  */
-const pathWithin = (path: string): string => `${path.replace(/(?<!\\)\\+$/, '$&$&')}.`;
+export const pathWithin = (path: string): string => `${path.replace(/(?<!\\)\\+$/, '$&$&')}.`;
 
 const ambiguousPath = (path: string): string =>
   `it has the name ${JSON.stringify(path)} beside ${JSON.stringify(namesOfPath(path)[0])}, and either may be meant: remove one of them`;

@@ -2,7 +2,7 @@ import { EngagectlError } from '../../errors.js';
 import { quoteForShell } from '../../wording.js';
 import { profileFields } from '../../contract/record-fields.js';
 import { exportedKind } from '../exported-csv.js';
-import { objectsAround } from '../columns.js';
+import { objectsAround, pathWithin } from '../columns.js';
 import { rejectColumns } from '../../contract/file-formats.js';
 import { isReachabilityFlag, normalizeName, suggestField } from './field-spelling.js';
 import {
@@ -260,7 +260,7 @@ function* valuesOf(
     const isPath = around !== '' || isNested;
     const path = `${around}${isPath ? name.replaceAll('.', String.raw`\.`) : name}`;
     const isOperator = isNested && Object.keys(value)[0]?.startsWith('$') !== false;
-    if (isNested && !isOperator) yield* valuesOf(value, `${path}.`);
+    if (isNested && !isOperator) yield* valuesOf(value, pathWithin(path));
     else yield [path, value];
   }
 }

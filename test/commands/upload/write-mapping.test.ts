@@ -74,6 +74,18 @@ describe('upload --preview --write-mapping', () => {
     ]);
   });
 
+  it('drafts an object whose name ends in a backslash', async () => {
+    const rows = [
+      { identity: 'u1', plan: 'x' },
+      { identity: 'u2', 'a\\': { b: 1 } },
+    ];
+    const world = worldWith({ 'n.ndjson': rows.map((row) => `${JSON.stringify(row)}\n`).join('') });
+    const argv = ['upload', 'n.ndjson', '--preview', '--write-mapping', 'm.json'];
+    expect(await world.run(argv)).toMatchObject({ code: 0 });
+    const check = await world.run(['upload', 'n.ndjson', '--check', '--mapping', 'm.json']);
+    expect([check.code, check.stderr]).toEqual([0, expect.stringContaining('2 records')]);
+  });
+
   it.each([
     ['an identity', rowsOf('identity,City', (n) => `${n === 150 ? ' bob' : `u${n}`},Oslo`)],
     ['most identities', rowsOf('identity,City', (n) => `${n === 150 ? ' bob' : ` u${n}`},Oslo`)],
