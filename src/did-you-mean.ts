@@ -10,12 +10,18 @@ export function closestName(typed: string, known: Iterable<string>): string | un
   if (typed.length > 2 && matches.length === 1) return matches[0];
   let found: string | undefined;
   let least = Math.max(1, Math.floor(typed.length / 3)) + 1;
-  for (const name of names) {
+  if (typed.length > most.letters) return undefined;
+  const isNear = ({ length }: string) =>
+    length <= most.letters && Math.abs(length - typed.length) < least;
+  for (const name of names.filter(isNear).slice(0, most.names)) {
     const edits = distance(typed.toLowerCase(), name.toLowerCase());
     if (edits < least) [found, least] = [name, edits];
   }
   return found;
 }
+
+/** Limits of what is compared: names of an input may be long and many, and each pair takes the product of their lengths. */
+const most = { letters: 100, names: 1000 };
 
 /** Returns `; did you mean "Email"?`, or an empty string. */
 export function didYouMean(typed: string, known: Iterable<string>): string {

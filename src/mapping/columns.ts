@@ -101,7 +101,8 @@ export function resolveColumns(
 ): readonly Column[] {
   const { identity, identityGiven, kind } = options;
   if (kind === 'profile' && options.eventName !== undefined) throw noEvents(source);
-  const missing = namedColumns(options).filter((name) => !header.includes(name));
+  const present = new Set(header);
+  const missing = namedColumns(options).filter((name) => !present.has(name));
   if (missing.length > 0) {
     const isUnnamed = missing.includes(identity) && !identityGiven;
     throw missingColumnsError(missing, header, source, isUnnamed ? identityFix(header) : undefined);
@@ -252,6 +253,9 @@ export function columnsWithSameKey(
   return undefined;
 }
 
+/** Maximum missing columns for which the message names one that was probably meant. */
+const mostMeant = 10;
+
 export function missingColumnsError(
   missing: readonly string[],
   header: readonly string[],
@@ -260,6 +264,7 @@ export function missingColumnsError(
 ): EngagectlError {
   const columns = missing.length === 1 ? 'column' : 'columns';
   const near = missing
+    .slice(0, mostMeant)
     .map((name) => closestName(name, header))
     .filter((name) => name !== undefined);
   const meant = near.length > 0 ? `; did you mean ${quotedList(near)}?` : '';

@@ -216,3 +216,17 @@ it('reports an unknown run, and lists finished ones too', async () => {
   const resume = await world.run(['runs', 'resume', 'x']);
   expect(resume.stderr).toContain('there is no unfinished run x\n');
 });
+
+it('compares missing columns with a long header in bounded time, and still suggests one', async () => {
+  const world = makeWorld();
+  const names = Array.from({ length: 1000 }, (_, n) => `c${n}`.padEnd(900, 'x'));
+  writeFileSync(world.path('u.csv'), `identity,${names.join(',')},City\n`);
+  const missing = ['Citty', ...Array.from({ length: 50 }, (_, n) => `Some Column Name ${n}`)];
+  const types = Object.fromEntries(missing.map((name) => [name, 'string']));
+  writeFileSync(world.path('m.json'), JSON.stringify({ types }));
+  const { user } = process.cpuUsage();
+  const { code, stderr } = await world.run(['upload', 'u.csv', '--check', '--mapping', 'm.json']);
+  expect([code, stderr]).toEqual([8, expect.stringContaining('E-COLUMN-MISSING')]);
+  expect(stderr).toContain('did you mean "City"?');
+  expect(process.cpuUsage().user - user).toBeLessThan(4_000_000); // it took 12 s
+});
