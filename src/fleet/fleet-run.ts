@@ -11,7 +11,7 @@ import {
   type Dirent,
 } from 'node:fs';
 import { EngagectlError, type ExitCode } from '../errors.js';
-import { replaceFile } from '../files/atomic-write.js';
+import { AtomicFile, replaceFile } from '../files/atomic-write.js';
 import { fileReadError } from '../files/file-errors.js';
 import { readChecked, refuseUntrusted, type TrustRuntime } from '../files/ownership.js';
 import { fingerprint } from '../jobs/run/run-folder.js';
@@ -255,8 +255,11 @@ export class WorkDirectory {
     this.written(() => rmSync(this.#runFile, { force: true }));
   }
 
-  /** Writes the run unless it exists. Throws E-FILE-WRITE, like all writing methods, and E-UNTRUSTED. */
-  create(run: FleetRun, signature: string): void {
+  /**
+   * Writes the run. Returns false if another process wrote it for the first time meanwhile. Throws E-FILE-WRITE, like
+   * all writing methods, and E-UNTRUSTED.
+   */
+  create(run: FleetRun, signature: string): boolean {
     const isNew = !this.exists;
     this.written(() => {
       // A shard of a known run whose folder is gone is not created again: its journal is lost.
@@ -265,7 +268,7 @@ export class WorkDirectory {
       for (const shard of missing) this.shard(shard).create();
     });
     for (const shard of shardsOf(run)) this.checkPath(shard);
-    this.put(this.#runFile, { ...run, signature });
+    return this.put(this.#runFile, { ...run, signature }, { overwrite: !isNew });
   }
 
   /**
@@ -338,9 +341,20 @@ export class WorkDirectory {
     throw linked(name, `remove it, then: engagectl fleet retry ${path.basename(this.path)}`);
   }
 
-  /** Writes a file atomically. */
-  put(file: string, content: object): void {
-    this.written(() => replaceFile(file, `${JSON.stringify(content, null, 2)}\n`));
+  /** Writes a file atomically. Without `overwrite`, returns false if it exists. */
+  put(file: string, content: object, { overwrite = true } = {}): boolean {
+    let isWritten = true;
+    this.written(() => {
+      const temporary = new AtomicFile(file);
+      temporary.write(`${JSON.stringify(content, null, 2)}\n`);
+      try {
+        temporary.commit({ overwrite });
+      } catch (error) {
+        if (overwrite || (error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+        isWritten = false;
+      }
+    });
+    return isWritten;
   }
 
   written(work: () => void): void {

@@ -48,7 +48,11 @@ export class ShardFolder {
   /** Creates the folder with an epoch 0 without records, so that a missing folder is always a loss. */
   create(): void {
     const made = makePrivateFolder(this.#epoch(0));
-    createFile(path.join(this.#epoch(0), ownerName), '{}\n');
+    try {
+      createFile(path.join(this.#epoch(0), ownerName), '{}\n');
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error; // another process submits the same run
+    }
     fsyncFolder(this.#epoch(0));
     for (const folder of made) fsyncFolder(path.dirname(folder));
   }

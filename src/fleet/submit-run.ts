@@ -90,7 +90,7 @@ export async function submitRun(
   }
 }
 
-/** Returns undefined if another run with events was submitted meanwhile. */
+/** Returns undefined if another run with events, or this run, was submitted meanwhile by another process. */
 async function submitOnce(
   signed: SignedRun,
   { budget: requestedBudget, pin, events }: SubmitOptions,
@@ -100,9 +100,10 @@ async function submitOnce(
   if ((pin ?? defaultPin(run)) === 'copy') await copyInputs(signed);
   return withinDeadline(store, async () => {
     const isKnown = (await new RunIndex(store).run(run.run)) !== undefined;
+    if (events?.isOvertaken === true) return undefined;
     const wasThere = folder.exists;
     const isInPlace = signed.isInPlace;
-    if (!isInPlace) folder.create(run, signed.signature);
+    if (!isInPlace && !folder.create(run, signed.signature)) return undefined;
     if (events?.register() === false) return undefined;
     folder.uncancel();
     if (wasThere && !isInPlace) await removeUnfit(store.queue(laneOf(run)), signed);

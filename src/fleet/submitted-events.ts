@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { existsSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
+import { existsSync, lstatSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import {
   CorruptArchive,
   EventArchive,
@@ -191,6 +191,8 @@ export class SubmittedEvents {
   #count = 0;
   /** Number of the last run that the events were compared with. */
   #last = 0;
+  /** Whether the run was registered when its events were compared. */
+  #wasRegistered = false;
 
   private constructor(signed: SignedRun, key: FleetKey, options: EventComparison) {
     this.signed = signed;
@@ -210,12 +212,7 @@ export class SubmittedEvents {
     options: EventComparison,
   ): Promise<SubmittedEvents | undefined> {
     const events = new SubmittedEvents(signed, key, options);
-    const known = await events.#submittedBefore();
-    if (known) {
-      events.signed = known;
-      events.isKnown = true;
-      return known.run.events && events;
-    }
+    if (await events.#adoptSubmitted()) return events.signed.run.events && events;
     try {
       await events.#inFolder(async () => events.#sort());
     } catch (error) {
@@ -234,10 +231,11 @@ export class SubmittedEvents {
 
   /**
    * Compares the events with those of all runs submitted so far, and writes what workers and later submissions
-   * need. Throws E-ALREADY-SENT, E-LEDGER, E-FILE-READ, E-FILE-WRITE.
+   * need, unless another process submitted the run meanwhile. Throws E-ALREADY-SENT, E-LEDGER, E-FILE-READ,
+   * E-FILE-WRITE.
    */
   async compare(): Promise<void> {
-    if (this.isKnown) return;
+    if (this.isKnown || (await this.#adoptSubmitted())) return;
     await this.#inFolder(async () => {
       const own = new EventArchive(this.#archive);
       try {
@@ -249,6 +247,11 @@ export class SubmittedEvents {
         own.close();
       }
     });
+  }
+
+  /** Whether another process submitted this run after its events were compared: `compare` then adopts that run. */
+  get isOvertaken(): boolean {
+    return !this.isKnown && !this.#wasRegistered && this.#register.has(this.signed.run.run);
   }
 
   /** Returns false if another run was submitted meanwhile, with which the events must be compared. */
@@ -275,8 +278,22 @@ export class SubmittedEvents {
     const { folder } = this.signed;
     if (existsSync(this.#scratch)) rmSync(this.#scratch, { recursive: true });
     for (const each of [folder.events, folder.path]) {
-      if (existsSync(each) && readdirSync(each).length === 0) rmdirSync(each);
+      try {
+        rmdirSync(each);
+      } catch {
+        break; // not empty, or never created
+      }
     }
+  }
+
+  /** Takes over the run if it was submitted before, by another process perhaps. Returns whether it was. */
+  async #adoptSubmitted(): Promise<boolean> {
+    const known = await this.#submittedBefore();
+    if (!known) return false;
+    this.signed = known;
+    this.matched = [];
+    this.isKnown = true;
+    return true;
   }
 
   /** Returns the run if it was submitted before, and everything is in place. */
@@ -288,7 +305,8 @@ export class SubmittedEvents {
       const { events, run } = signed.run;
       if (!events) return signed;
       folder.alreadySent(signed.run);
-      const isInPlace = events.count === 0 || existsSync(folder.sentEvents);
+      const isInPlace =
+        events.count === 0 || (await inputFile(folder.sentEvents)).digest === events.digest;
       return isInPlace && this.#register.has(run) ? signed : undefined;
     } catch (error) {
       const isReplaced = ['E-UNTRUSTED', 'E-FILE-READ'].includes((error as EngagectlError).id);
@@ -302,10 +320,7 @@ export class SubmittedEvents {
     const { folder: register } = this.#register;
     const folders = [folder.path, folder.events, path.dirname(register), register];
     for (const each of folders) folder.refuseLink(each);
-    for (const name of existsSync(folder.events) ? readdirSync(folder.events) : []) {
-      const isLeft = name.startsWith('.engagectl-'); // by a submission that was killed
-      if (isLeft) rmSync(path.join(folder.events, name), { recursive: true });
-    }
+    this.#removeLeftovers();
     makePrivateFolder(this.#scratch);
     const sorter = new EventSorter(this.#scratch);
     try {
@@ -321,13 +336,25 @@ export class SubmittedEvents {
     }
   }
 
+  /** Removes temporary files of killed submissions. Recent ones may be those of the same command in another process. */
+  #removeLeftovers(): void {
+    const { events } = this.signed.folder;
+    const before = this.#options.runtime.now() - leftoverAgeMs;
+    for (const name of existsSync(events) ? readdirSync(events) : []) {
+      const left = path.join(events, name);
+      if (!name.startsWith('.engagectl-') || lastWriteIn(left) >= before) continue;
+      rmSync(left, { recursive: true, force: true });
+    }
+  }
+
   /** Compares with the runs before this one; a run that was submitted before has its number. */
   async #match(own: EventArchive): Promise<readonly MatchedRun[]> {
     const { run } = this.signed;
     const runs = this.#register.runs();
     this.#last = runs.at(-1)?.number ?? 0;
-    const { number = this.#last + 1 } =
-      runs.find((other) => other.isSigned && other.run === run.run) ?? {};
+    const registered = runs.find((other) => other.isSigned && other.run === run.run);
+    this.#wasRegistered = registered !== undefined;
+    const { number = this.#last + 1 } = registered ?? {};
     const matched: MatchedRun[] = [];
     for (const other of this.#options.again ? [] : entriesOfRuns(runs)) {
       if (other.number >= number || other.run === run.run || other.events.count === 0) continue;
@@ -391,6 +418,16 @@ export class SubmittedEvents {
       throw this.signed.folder.notWritten(error);
     }
   }
+}
+
+/** Longer than a submission goes without writing a temporary file. */
+const leftoverAgeMs = 24 * 60 * 60 * 1000;
+
+/** Returns when a file, or a file in a folder, was last written, in epoch milliseconds. */
+function lastWriteIn(name: string): number {
+  const found = lstatSync(name, { throwIfNoEntry: false });
+  const inner = found?.isDirectory() === true ? readdirSync(name) : [];
+  return Math.max(found?.mtimeMs ?? 0, ...inner.map((each) => lastWriteIn(path.join(name, each))));
 }
 
 interface MatchedRun extends RegisteredRun {

@@ -7,6 +7,7 @@ import {
   rmSync,
   symlinkSync,
   truncateSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import path from 'node:path';
@@ -232,6 +233,21 @@ describe.skipIf(stores[0]?.name !== 'Redis')('with a Redis', () => {
     }
   });
 
+  it('the same command given twice at the same moment submits one run', async () => {
+    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+    const { submit, put, drain } = await fleetAt(service);
+    const names = ['a.ndjson', 'a.ndjson', 'b.ndjson', 'a.ndjson'];
+    for (let round = 0; round < 4; round += 1) {
+      put('a.ndjson', ndjson([event('A', round), event('common', round)]));
+      put('b.ndjson', ndjson([event('common', round), event('B', round)]));
+      const all = await Promise.all(names.map(async (name) => submit(name, '--resume')));
+      expect(all.map(({ code, stderr }) => (code === 0 ? '' : stderr))).toEqual(['', '', '', '']);
+      expect(new Set(all.map(({ stdout }) => stdout)).size).toBe(2);
+    }
+    await drain();
+    expect(arrived(service)).toHaveLength(4 * 3);
+  });
+
   it('of three submissions at the same moment with --resume, each common event is sent once', async () => {
     await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
     const { submit, put, drain } = await fleetAt(service);
@@ -299,7 +315,9 @@ describe.skipIf(stores[0]?.name !== 'Redis')('with a Redis', () => {
     await store.start();
     const [account = ''] = readdirSync(path.join(fleet.workDir, 'events'));
     rmSync(path.join(fleet.workDir, 'events', account, '1.json'));
-    mkdirSync(path.join(fleet.workDir, stdout.trim(), 'events', '.engagectl-0.tmp'));
+    const leftover = path.join(fleet.workDir, stdout.trim(), 'events', '.engagectl-0.tmp');
+    mkdirSync(leftover);
+    utimesSync(leftover, 0, 0);
     put('b.ndjson', ndjson([event('A'), event('B')]));
     const other = await submit('b.ndjson');
     expect(other.code, other.stderr).toBe(0);
@@ -310,9 +328,7 @@ describe.skipIf(stores[0]?.name !== 'Redis')('with a Redis', () => {
     ]);
     expect(retried.code).not.toBe(0);
     expect((await submit('a.ndjson')).stderr).toContain('1 of 1 event of a.ndjson was already');
-    expect(existsSync(path.join(fleet.workDir, stdout.trim(), 'events', '.engagectl-0.tmp'))).toBe(
-      false,
-    );
+    expect(existsSync(leftover)).toBe(false);
     await drain();
     expect(arrived(service)).toHaveLength(2);
   });

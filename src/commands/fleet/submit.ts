@@ -153,11 +153,11 @@ async function submitOnce(
   ]);
   const messages = messagePrinter(call.settings(), call.runtime);
   const { run } = signed;
+  await events?.compare();
   const isNew = within.flags.again !== true && events?.isKnown !== true;
   const doesHarm = isNew && (events !== undefined || isNotIdempotent(within, run));
   const comparesEvents = events !== undefined && !events.hasOthers;
   const note = (text: string) => messages.note(text);
-  await events?.compare();
   await refuseDuplicateRun(events?.signed ?? signed, { doesHarm, comparesEvents, note }, store);
   await confirm(within, connection, call);
   const enqueue = () => enqueueRun(signed, events, { store, call });
