@@ -2,6 +2,7 @@ import { inputFormatNames } from '../contract/file-formats.js';
 import { limits } from '../contract/limits.js';
 import { didYouMean } from '../did-you-mean.js';
 import { EngagectlError } from '../errors.js';
+import { subscriptionTypes } from '../contract/record-fields.js';
 import type { OutputFormat } from '../output/formats.js';
 import type { ReadingOptions } from '../input/input-format.js';
 import type { Shard } from '../mapping/sharding.js';
@@ -343,7 +344,7 @@ const acceptedOptions: Readonly<Record<LibraryOption, Accepted>> = {
   runName: text,
   column: text,
   by: text,
-  type: text,
+  type: oneOf(['profile', 'event']),
   status: text,
   from: text,
   to: text,
@@ -363,7 +364,10 @@ const acceptedOptions: Readonly<Record<LibraryOption, Accepted>> = {
   maxRejects: { wanted: '{ records: n } or { percent: n }', accepts: isRejectLimit },
   shard: object,
   subscriptions: object,
-  signal: { wanted: 'an AbortSignal', accepts: (value) => typeof value === 'object' },
+  signal: {
+    wanted: 'an AbortSignal',
+    accepts: (value) => value === null || isAbortSignal(value),
+  },
   recoverQuotes: flag,
   trim: flag,
   retryUnknown: flag,
@@ -386,6 +390,8 @@ const acceptedOptions: Readonly<Record<LibraryOption, Accepted>> = {
   all: flag,
   settle: flag,
 };
+
+const subscriptionType = oneOf(Object.keys(subscriptionTypes));
 
 /** Options that say which records a job makes of its input. Another job that ignored them would make others. */
 const recordOptions = {
@@ -432,7 +438,8 @@ export function refuseWrongOptions(
     if (!isOption(name)) throw noOption(name, 'the library', Object.keys(acceptedOptions));
     if (job && !hasOption(job, name) && jobsWithRecords.some((other) => hasOption(other, name)))
       throw noOption(name, job);
-    const { wanted, accepts } = acceptedOptions[name];
+    const isSubscription = job === 'subscribe' && name === 'type';
+    const { wanted, accepts } = isSubscription ? subscriptionType : acceptedOptions[name];
     if (accepts(value)) continue;
     if (autoConcurrency && name === 'concurrency' && value === 'auto') continue;
     throw wrongOption(`${name} must be ${wanted}`, value);
@@ -461,6 +468,10 @@ export const definedOf = <Given extends object>(given: Given): Partial<Given> =>
   Object.fromEntries(
     Object.entries(given).filter(([, value]) => value !== undefined),
   ) as Partial<Given>;
+
+/** Whether a value is an AbortSignal, in whatever realm it was made. */
+export const isAbortSignal = (value: unknown): value is AbortSignal =>
+  Object.prototype.toString.call(value) === '[object AbortSignal]';
 
 /** Whether a value is an object of no class, in whatever realm it was made. */
 export function isPlain(value: unknown): value is object {

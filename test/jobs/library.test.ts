@@ -643,6 +643,8 @@ it.each([
   [{ drop: [1] }, 'drop must be a list of texts, found [1]'],
   [{ lowercase: { City: true } }, 'lowercase must be a list of texts'],
   [{ identity: 5 }, 'identity must be a text, found 5'],
+  [{ signal: {} }, 'signal must be an AbortSignal, found {}'],
+  [{ type: 'events' }, 'type must be one of profile, event, found "events"'],
   [{ inputFormat: 'xml' }, 'inputFormat must be one of csv, tsv, ndjson, json, list, found "xml"'],
   [{ order: 'None' }, 'order must be one of key, none, found "None"'],
   [{ maxRejects: 5 }, 'maxRejects must be { records: n } or { percent: n }, found 5'],
@@ -672,11 +674,23 @@ it.each([
   ['demerge', { mapping: 'm.json' }, 'mapping is not an option of demerge'],
   ['subscribe', { identity: 'Mail' }, 'identity is not an option of subscribe'],
   ['upload', { by: 'email' }, 'by is not an option of upload'],
+  ['subscribe', { type: 'event' }, 'type must be one of phone, whatsapp, email, found "event"'],
 ] as const)('%s refuses %j, which another job has', async (job, options, message) => {
   const before = service.requests().length;
   const { result } = account[job]([{ identity: 'user-1', Mail: 'A@x.de' }], options as object);
   await expect(result).rejects.toMatchObject({ id: 'E-USAGE', message });
   expect(service.requests().slice(before)).toEqual([]);
+});
+
+it('refuses a signal of reads that is none', async () => {
+  const wrong = { signal: {} } as unknown as { signal: AbortSignal };
+  const refused = { id: 'E-USAGE', message: 'signal must be an AbortSignal, found {}' };
+  const range = { from: '2025-11-01', to: '2025-11-02' };
+  const query = { event: 'Charged', ...range, ...wrong };
+  await expect(all(account.exportEvents(query))).rejects.toMatchObject(refused);
+  await expect(account.getProfile({ identity: 'a' }, wrong)).rejects.toMatchObject(refused);
+  const written = account.exportEvents(query).toFile(inFolder('signal.ndjson'));
+  await expect(written.result).rejects.toMatchObject(refused);
 });
 
 it('refuses unknown options of reads, too', async () => {

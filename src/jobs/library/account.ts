@@ -205,7 +205,7 @@ function createExport(
   const texts = () =>
     textsOf(
       channelReader<RecordPage>(async (pages, left) => {
-        const context = library.of(signal ? AbortSignal.any([signal, left]) : left);
+        const context = library.of(signal, undefined, left);
         const { error } = await toEngagectlError(
           job({ into: new PageChannel(pages) }, context),
           context,
@@ -363,7 +363,7 @@ async function* lookUpAll(
   const failures: RejectedRecord[] = [];
   const { signal } = options;
   yield* channelReader<LookedUpUser>(async (found, left) => {
-    const context = library.of(signal ? AbortSignal.any([signal, left]) : left, stream);
+    const context = library.of(signal, stream, left);
     const into: ProfileSink = {
       bytes: 0,
       warnings: [],

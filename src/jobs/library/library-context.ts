@@ -9,7 +9,7 @@ import { fileErrorReason } from '../../files/file-errors.js';
 import { trustedFolder } from '../../files/ownership.js';
 import { timeZone } from '../../time-zone.js';
 import { openConnection } from '../connection.js';
-import { definedOf, noOption } from '../job-options.js';
+import { definedOf, isAbortSignal, noOption } from '../job-options.js';
 import { libraryWording, type Connection, type JobContext } from '../job-context.js';
 import type { Runtime } from '../../runtime.js';
 import type { ConnectOptions, Run } from './api.js';
@@ -56,12 +56,12 @@ export class LibraryContext {
     if (!this.keepsRuns) throw noPlace();
   }
 
-  /** Creates the context of one job. `input` replaces standard input. */
-  of(caller?: AbortSignal, input?: Readable): LibraryJobContext {
+  /** Creates the context of one job. `input` replaces standard input, `left` aborts the job like `caller`. */
+  of(caller?: AbortSignal, input?: Readable, left?: AbortSignal): LibraryJobContext {
     const { timezone = 'UTC' } = this.#options;
     const log = this.#log;
     const runsFolder = this.#runsFolder;
-    const { signal, release } = ownSignal(caller);
+    const { signal, release } = ownSignal([caller, left].filter(isAbortSignal));
     const runtime = this.#runtimeOf(signal);
     const close = () => input?.destroy();
     const stdin = input && { stdin: { value: streamOf(bytesOf(input), close) } };
@@ -135,15 +135,16 @@ const harmless =
 
 /**
  * Creates the signal of one run, whose reason is always E-INTERRUPTED. The listener is not added to the caller's signal,
- * which many runs may share, but to one derived from it, which Node keeps in memory until the listener is removed.
+ * which many runs may share, but to one derived from it, which Node keeps in memory until the listener is removed. A job
+ * refuses a `signal` that is none.
  */
 function ownSignal(
-  caller: AbortSignal | undefined,
+  callers: AbortSignal[],
 ): Pick<LibraryJobContext, 'release'> & { readonly signal: AbortSignal } {
   const own = new AbortController();
   setMaxListeners(0, own.signal);
-  if (!caller) return { signal: own.signal, release: () => undefined };
-  const derived = AbortSignal.any([caller]);
+  if (callers.length === 0) return { signal: own.signal, release: () => undefined };
+  const derived = AbortSignal.any(callers);
   const abort = () => own.abort(callerAbort(derived.reason));
   if (derived.aborted) abort();
   else derived.addEventListener('abort', abort, { once: true });
