@@ -6,7 +6,7 @@ import {
   type ClientFrames,
   type RouterFrames,
 } from './protocol.js';
-import { failureOfAnswer, type FrameAnswer } from './socket.js';
+import { failureOfAnswer } from './socket.js';
 import type { Environment } from './environment.js';
 import type { ActiveCall } from './active-call.js';
 import type { RouterConnection } from './connection.js';
@@ -119,7 +119,7 @@ export class CallPlacement {
       const left = Math.max(0, deadline - env.clock.now());
       const answer = await connection().request('call', attempt.request, left);
       if (attempt.callId !== undefined) return undefined;
-      if (answer.kind === 'ok') return this.#placed(attempt, answer);
+      if (answer.kind === 'ok') return this.#placed(attempt, answer.data);
       if (answer.kind === 'refused') return failureOfAnswer(answer);
       if (answer.kind === 'lost') {
         await this.#upBefore(deadline);
@@ -141,13 +141,18 @@ export class CallPlacement {
     });
   }
 
-  #placed(attempt: Attempt, answer: FrameAnswer): undefined {
+  #placed(attempt: Attempt, data: unknown): CallFailure | undefined {
     const { to, context, ...images } = attempt.request;
+    if (!isPlacement(data)) {
+      this.#abandoned = attempt.request; // the router may have placed it
+      return { name: 'NO_NETWORK', detail: 'The router answered call without a callId' };
+    }
     this.#abandoned = undefined;
-    const { callId } = (answer as { readonly data: AckData['call'] }).data;
+    const { callId } = data;
     const callerCuid = this.#options.cuid;
     const call = { callId, callerCuid, calleeCuid: to, callContext: context, ...images };
     this.#begin(attempt, { ...call, channel: 'Socket' });
+    return undefined;
   }
 
   #begin({ isCancelled }: Attempt, details: CallDetails): void {
@@ -155,6 +160,10 @@ export class CallPlacement {
     if (isCancelled) this.#options.activeCall().hangup();
   }
 }
+
+/** Whether an answer to `call` has the id of the call. */
+const isPlacement = (data: unknown): data is AckData['call'] =>
+  typeof (Object(data) as Partial<AckData['call']>).callId === 'string';
 
 const hungUp: CallFailure = { name: 'CALL_FAILED', detail: 'It was hung up before it was placed' };
 

@@ -233,6 +233,25 @@ it('hangs up a call whose placement timed out, and reports it to nobody', async 
   expect(ann.client.getCallState()).toBe('NoCall');
 });
 
+it.each([undefined, null, 7, {}, { callId: 7 }])(
+  'hangs up a call whose answer has no callId (%j)',
+  async (data) => {
+    const { router, ann } = await withScript();
+    router.answer('call', () => undefined);
+    const calling = ann.client.call('bob_1', 'lunch');
+    await until(() => router.heard.some(({ t }) => t === 'call'));
+    const { id } = router.heard.find(({ t }) => t === 'call')!;
+    router.sendRaw({ t: 'ack', re: id, ok: true, data });
+    expect((await calling).error).toMatchObject({
+      errorName: 'NO_NETWORK',
+      errorDescription: 'The router answered call without a callId',
+    });
+    tell(router, 'CallIsPlaced', 'lost');
+    await until(() => router.heard.some(({ t, callId }) => t === 'hangup' && callId === 'lost'));
+    expect(ann.client.getCallState()).toBe('NoCall');
+  },
+);
+
 it('keeps the end of an earlier call apart from a new call with the same arguments', async () => {
   const { router, ann } = await withScript({ placement: 30 });
   router.answer('call', () => undefined);
