@@ -50,6 +50,9 @@ it('matches an identity with any escapes and in the query, but not as part of a 
     http: 500,
   });
   expect(await service.upload(profileRecord('é/12'))).toMatchObject({ http: 200 });
+  await faults('POST', { match: 'u5"', answer: { status: 500 } });
+  expect(await service.upload(profileRecord('u5"'))).toMatchObject({ http: 500 });
+  expect(await service.upload(profileRecord('u5'))).toMatchObject({ http: 200 });
 });
 
 it('delays the usual answer with a delay alone', async () => {
