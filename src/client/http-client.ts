@@ -24,7 +24,7 @@ import { containsSecret, redactor } from '../redact.js';
 import { openTransport, type HttpRequest, type TransportOptions } from './transport.js';
 import { isUtf8 } from 'node:buffer';
 import { requestCodes } from '../contract/error-codes.js';
-import { rawMember } from '../text/raw-json.js';
+import { rawMember, repeatedMember } from '../text/raw-json.js';
 
 export interface ClientOptions extends Omit<TransportOptions, 'headers' | 'redact'> {
   readonly accountId: string;
@@ -194,7 +194,11 @@ async function parseProfileResponse(
   if (!isMap(record)) throw invalidResponse(answer, unknown);
   if (isOtherUser(shownIdentifiers[by](record), by, value))
     throw invalidResponse(answer, 'the profile of another user');
-  return rawMember(body, 'record');
+  const raw = rawMember(body, 'record')!;
+  // Of two identities, either may be the user's.
+  if (repeatedMember(raw, []) !== undefined)
+    throw invalidResponse(answer, 'a profile that repeats a member');
+  return raw;
 }
 
 type JsonObject = Readonly<Record<string, unknown>>;

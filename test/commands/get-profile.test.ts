@@ -109,6 +109,11 @@ describe('one user', () => {
       'another user',
     ],
     ['is that of another endpoint', '"cursor":"C0"', 'unknown shape'],
+    [
+      'has two identities',
+      '"record":{"identity":"a","identity":"Zed","all_identities":["a"]}',
+      'a profile that repeats a member',
+    ],
     ['repeats its record', '"record":{"a":1},"r\\u0065cord":{"b":2}', 'JSON that repeats record'],
   ])('is not taken from a response that %s', async (_what, members, why) => {
     await serve(() => answer(200, `{"status":"success",${members}}`));
