@@ -48,7 +48,10 @@ const textOf = (kind: Kind, ids: readonly string[]): string =>
 
 /** How the service disturbs one request, and what follows it. */
 const disturbances = ['stopped', 'lost', 'reset', 'killedBefore', 'killedAfter'] as const;
-type Disturbance = (typeof disturbances)[number];
+type Disturbance = (typeof disturbances)[number] | 'late';
+
+/** A look-up may also come before the service shows what it has. */
+const nothingShown = { answer: { body: { status: 'success', records: [] } } };
 
 const stop = { answer: { status: 401 } };
 
@@ -102,7 +105,8 @@ class Scene {
     if (reported.length > 0 && random.chance(0.35)) {
       const by = random.chance(0.3) ? random.pick(['stopped', 'killedBefore'] as const) : undefined;
       const some = reported.filter(() => random.chance(0.5));
-      if (some.length > 0) await this.#settle(some, { by, options: this.#otherOptions() });
+      if (random.chance(0.2)) await this.#settleTooEarly(reported);
+      else if (some.length > 0) await this.#settle(some, { by, options: this.#otherOptions() });
       return;
     }
     const by = random.chance(0.6) ? random.pick(disturbances) : undefined;
@@ -174,6 +178,13 @@ class Scene {
     return [...this.#options(zone), ...(random.chance(0.2) ? random.pick(forms) : [])];
   }
 
+  /** Looks up records before the service shows any event, and once more when it does, before anything is sent. */
+  async #settleTooEarly(names: readonly string[]): Promise<void> {
+    const output = await this.#settle(names, { by: 'late' });
+    if (output !== undefined) rmSync(this.#world.path(output));
+    await this.#settle(names);
+  }
+
   /** Looks up the records of unknown outcome; returns the name of what was written. */
   async #settle(
     names: readonly string[],
@@ -232,7 +243,8 @@ class Scene {
     const after = this.#random.below(5);
     const once = { after, times: 1 };
     const reset = { action: 'reset-after' } as const;
-    if (by === 'stopped') await this.#service.fault({ after, ...stop });
+    if (by === 'late') await this.#service.fault({ endpoint: 'events', ...nothingShown });
+    else if (by === 'stopped') await this.#service.fault({ after, ...stop });
     else if (by === 'reset') await this.#service.fault({ ...once, ...reset });
     else if (by === 'lost')
       this.#lost.add((await this.#service.fault({ ...once, action: 'reset-before' })).id);

@@ -1,3 +1,5 @@
+import { EngagectlError } from '../../errors.js';
+import { folderRepair } from '../../files/file-errors.js';
 import { closeSync, fstatSync, openSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
 import { Breaks } from '../../event-loop.js';
@@ -390,4 +392,37 @@ export async function splitMatched(
   } finally {
     for (const writer of [rest, matched]) writer.discard();
   }
+}
+
+/** Runs work on the memory in a folder. Throws its errors as E-LEDGER or E-FILE-WRITE. */
+export async function withFileErrors<T>(folder: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw fileError(folder, error);
+  }
+}
+
+/** Returns the error for a failure of work on the memory in a folder. */
+export function fileError(folder: string, cause: unknown): unknown {
+  if (cause instanceof CorruptArchive) {
+    const repair =
+      cause instanceof OtherVersion
+        ? 'run the version of engagectl that wrote it'
+        : 'restore the folder from a backup';
+    return new EngagectlError('E-LEDGER', `the event memory in ${folder} cannot be read`, {
+      why: `${cause.message}; events that were sent before would be sent again`,
+      fix: `${repair}; or move the folder away, if the events were not sent before`,
+      file: folder,
+      cause,
+    });
+  }
+  if (cause instanceof EngagectlError || !(cause instanceof Error)) return cause;
+  return new EngagectlError('E-FILE-WRITE', `cannot save sent events in ${folder}`, {
+    why: cause.message,
+    fix: `${folderRepair(cause)}, then rerun the same command with --resume`,
+    resumes: true,
+    file: folder,
+    cause,
+  });
 }

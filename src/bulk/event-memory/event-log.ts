@@ -1,6 +1,7 @@
 import { closeSync, fdatasync, fstatSync, readSync, writeSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { crc32 } from 'node:zlib';
+import { Breaks, nextTurn } from '../../event-loop.js';
 import { openToAppend } from '../../files/atomic-write.js';
 import { bytesOf } from '../change-tracking/baseline-file.js';
 import { fingerprintWords } from '../../text/record-hash.js';
@@ -180,6 +181,123 @@ function headOf(bytes: Buffer) {
     return undefined;
   }
   return { state: word(1) as EventState, run: word(2), count: word(3), sum: word(4) };
+}
+
+/** Events that were found in the account, equal to the second. */
+export interface ArrivedEvents {
+  /** JSON texts of those that arrived, of those that were looked up. */
+  readonly texts: readonly string[];
+  /** How many the account has. */
+  readonly times: number;
+  /** Whether all that were looked up arrived. */
+  readonly isWhole: boolean;
+}
+
+/** Copies of an event, in one of the places that have any of its run. */
+export interface RunCopies {
+  readonly run: number;
+  /** Copies that count as sent, … */
+  readonly sent: number;
+  /** … and those among them whose outcome is unknown. */
+  readonly unknown: number;
+  /** Copies of a killed run, which nobody has reported. */
+  readonly unreported: number;
+  /** Copies of unknown outcome that a look-up found missing, and that may have been found later. */
+  readonly missing: number;
+}
+
+/** Numbers in a block of found events (512 KB). */
+const foundMaximum = fingerprintWords * 65_536;
+/** Cost of looking up an event; see Breaks. */
+const eventUnits = 512;
+
+/** Parts of a memory that FoundEvents needs. */
+interface Remembered {
+  /** Number of the run of events that no other run sent. */
+  readonly own: number;
+  /** Whether a process may be working on a run. */
+  readonly isOpen: (run: number) => boolean;
+  readonly printOf: (text: string) => Int32Array;
+  readonly copiesOf: (low: number, high: number) => Iterable<RunCopies>;
+}
+
+/** Collects what is to be appended for events that were found, so that uploads do not send them again. */
+export class FoundEvents {
+  readonly #remembered: Remembered;
+  /** Fingerprints by run: of copies that count as sent, and of those whose outcome was unknown before. */
+  readonly #sent = new Map<number, number[]>();
+  readonly #resolved = new Map<number, number[]>();
+
+  constructor(remembered: Remembered) {
+    this.#remembered = remembered;
+  }
+
+  /** Whether events belong to the own run. */
+  get hasOwn(): boolean {
+    return this.#sent.has(this.#remembered.own);
+  }
+
+  async add(all: Iterable<ArrivedEvents>): Promise<void> {
+    const breaks = new Breaks();
+    for (const events of all) {
+      const equal = new Map<string, number>();
+      for (const text of events.texts) {
+        const print = this.#remembered.printOf(text).join();
+        equal.set(print, (equal.get(print) ?? 0) + 1);
+      }
+      for (const [print, copies] of equal) this.#addEqual(print, copies, events);
+      if (breaks.areDue(eventUnits * events.texts.length)) await breaks.take();
+    }
+  }
+
+  /**
+   * Adds copies of an event. Those that were found missing, also of other attempts, count as sent again, as many as the
+   * account has; if no copy is remembered, they are new. Those of unknown outcome are resolved.
+   */
+  #addEqual(text: string, copies: number, { times, isWhole }: ArrivedEvents): void {
+    const { own, isOpen, copiesOf } = this.#remembered;
+    const [low = 0, high = 0] = text.split(',').map(Number);
+    const put = (to: Map<number, number[]>, run: number, count: number) => {
+      const prints = to.get(run) ?? [];
+      for (let copy = 0; copy < count; copy += 1) prints.push(low, high);
+      if (count > 0) to.set(run, prints);
+    };
+    const unknowns = new Map<number, number>();
+    let [known, missing, missingOf] = [0, 0, own];
+    for (const one of copiesOf(low, high)) {
+      const { run } = one;
+      known += one.sent + one.unreported;
+      missing += one.missing;
+      if (isOpen(run)) continue;
+      if (one.missing > 0) missingOf = run;
+      unknowns.set(run, (unknowns.get(run) ?? 0) + one.unknown);
+    }
+    const most = Math.max(missing, known > 0 ? 0 : copies);
+    const added = Math.max(0, Math.min(most, times - known));
+    put(this.#sent, missingOf, added);
+    let open = isWhole ? copies - added : 0; // else nobody knows which of equal events arrived
+    for (const [run, unknown] of unknowns) {
+      const resolved = Math.max(0, Math.min(open, unknown));
+      put(this.#sent, run, resolved);
+      put(this.#resolved, run, resolved);
+      open -= resolved;
+    }
+  }
+
+  /** Appends all events. If it is killed, an event rather counts twice than not at all. */
+  async appendTo(log: EventLog): Promise<void> {
+    const { intended, sent, missing } = eventState;
+    for (const [events, ...states] of [
+      [this.#sent, intended, sent],
+      [this.#resolved, missing],
+    ] as const)
+      for (const [run, prints] of events)
+        for (let from = 0; from < prints.length; from += foundMaximum) {
+          const block = Int32Array.from(prints.slice(from, from + foundMaximum));
+          for (const state of states) log.append(state, run, block);
+          await nextTurn();
+        }
+  }
 }
 
 /** Numbers of an entry: fingerprint, run, copies in each of four states, and copies that were matched. */

@@ -1,17 +1,23 @@
-import { EngagectlError } from '../../errors.js';
 import { EventFingerprints, fingerprintWords } from '../../text/record-hash.js';
 import { GroupCommit } from '../journal/journal.js';
 import { Breaks } from '../../event-loop.js';
-import { folderRepair } from '../../files/file-errors.js';
 import {
   archivedState,
   archiveWords,
-  CorruptArchive,
-  OtherVersion,
+  fileError,
+  withFileErrors,
   type EventArchive,
 } from './event-archive.js';
 import { archiveCompleted, SortedEvents } from './event-compaction.js';
-import { eventState, RecentEvents, type EventBlock, type EventState } from './event-log.js';
+import {
+  eventState,
+  FoundEvents,
+  RecentEvents,
+  type ArrivedEvents,
+  type EventBlock,
+  type EventState,
+  type RunCopies,
+} from './event-log.js';
 import {
   EventStore,
   pruneStore,
@@ -236,9 +242,7 @@ export class EventMemory {
   }
 
   #addMissing({ text, hasNone }: AbsentEvent): 'missing' | 'skipped' | 'foreign' {
-    const json = Buffer.from(text);
-    const bounds = Int32Array.of(0, json.length);
-    const print = this.#fingerprints.of({ json, count: 1, bounds }).slice();
+    const print = this.#printOf(text);
     const unknowns = new Map<number, number>();
     for (const { run, unknown } of this.#copies(print[0]!, print[1]!)) {
       unknowns.set(run, (unknowns.get(run) ?? 0) + unknown);
@@ -253,6 +257,34 @@ export class EventMemory {
       this.#recent.events.add(block);
     }
     return unknowns.size > 0 ? 'missing' : 'foreign';
+  }
+
+  /**
+   * Records that these events were found, so that they count as sent from now on. Resolves when that is on disk. Call
+   * `end` then. Throws E-FILE-WRITE.
+   */
+  async arrived(all: readonly ArrivedEvents[]): Promise<void> {
+    const { log, number, live, runs } = this.#store;
+    const found = new FoundEvents({
+      own: number,
+      isOpen: (run) => live.has(run) || !runs.get(run),
+      printOf: (text) => this.#printOf(text),
+      copiesOf: (low, high) => this.#copies(low, high),
+    });
+    await withFileErrors(this.#options.folder, async () => {
+      await found.add(all);
+      if (found.hasOwn) this.#register();
+      await found.appendTo(log);
+      this.#hasSent = true;
+      this.#syncedUntil = log.bytes;
+      await this.#syncs.commit();
+    });
+  }
+
+  #printOf(text: string): Int32Array {
+    const json = Buffer.from(text);
+    const bounds = Int32Array.of(0, json.length);
+    return this.#fingerprints.of({ json, count: 1, bounds }).slice();
   }
 
   /** Whether the outcome of an event is unknown that was not found missing either. */
@@ -457,6 +489,7 @@ export class EventMemory {
             unknown: of(archivedState.unknown) - of(archivedState.missing),
             intended: of(archivedState.intended),
           }),
+          missing: of(archivedState.missing),
           used: archive.used(entry),
           use,
         };
@@ -466,7 +499,7 @@ export class EventMemory {
       for (const { run, sent, unknown, intended, missing, used, use } of table.find(low, high)) {
         if (table === this.#completed && this.#skipped.has(run)) continue;
         const counted = this.#countedOf(run, { sent, unknown: unknown - missing, intended });
-        yield { ...counted, used, use };
+        yield { ...counted, missing, used, use };
       }
     }
   }
@@ -475,7 +508,7 @@ export class EventMemory {
   #countedOf(
     run: number,
     { sent, unknown, intended }: { sent: number; unknown: number; intended: number },
-  ): Omit<Copies, 'used' | 'use'> {
+  ): Omit<Copies, 'missing' | 'used' | 'use'> {
     const { retryUnknown } = this.#options;
     const { live, runs } = this.#store;
     const isOpen = live.has(run) || !runs.get(run); // the latter started after this run
@@ -519,14 +552,7 @@ export interface MatchedRun {
   readonly events: number;
 }
 
-interface Copies {
-  readonly run: number;
-  /** Copies that count as sent, … */
-  readonly sent: number;
-  /** … and those among them whose outcome is unknown. */
-  readonly unknown: number;
-  /** Copies of a killed run, which nobody has reported. */
-  readonly unreported: number;
+interface Copies extends RunCopies {
   /** Copies that events of this input were matched with. */
   readonly used: number;
   readonly use: () => void;
@@ -538,34 +564,3 @@ interface Copies {
  */
 export const pruneEvents = async (options: PruneOptions): Promise<number> =>
   withFileErrors(options.folder, async () => (await pruneStore(options)) ?? 0);
-
-async function withFileErrors<T>(folder: string, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    throw fileError(folder, error);
-  }
-}
-
-function fileError(folder: string, cause: unknown): unknown {
-  if (cause instanceof CorruptArchive) {
-    const repair =
-      cause instanceof OtherVersion
-        ? 'run the version of engagectl that wrote it'
-        : 'restore the folder from a backup';
-    return new EngagectlError('E-LEDGER', `the event memory in ${folder} cannot be read`, {
-      why: `${cause.message}; events that were sent before would be sent again`,
-      fix: `${repair}; or move the folder away, if the events were not sent before`,
-      file: folder,
-      cause,
-    });
-  }
-  if (cause instanceof EngagectlError || !(cause instanceof Error)) return cause;
-  return new EngagectlError('E-FILE-WRITE', `cannot save sent events in ${folder}`, {
-    why: cause.message,
-    fix: `${folderRepair(cause)}, then rerun the same command with --resume`,
-    resumes: true,
-    file: folder,
-    cause,
-  });
-}

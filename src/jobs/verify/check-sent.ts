@@ -266,8 +266,10 @@ function* verdictsOf(event: EqualEvents, book: SentEvents): Generator<Verdict> {
   const records = recordsToSettle(event);
   const all = Math.max(sent, records.length);
   const about = { what: 'events', untold: [], foldedKeys: 0 } as const;
+  const isWhole = found >= sent;
+  const arrived = { count: Math.min(found, sent), times: found, isWhole };
   if (found === sent) {
-    yield { ...about, verdict: 'same', count: all, records, differences: [] };
+    yield { ...about, arrived, verdict: 'same', count: all, records, differences: [] };
     return;
   }
   const { identity, near, doubt } = book.wordsOf(event);
@@ -275,12 +277,12 @@ function* verdictsOf(event: EqualEvents, book: SentEvents): Generator<Verdict> {
   if (found > sent) {
     const words = { sent: times(sent), found: times(found), verdict: 'extra' } as const;
     const differences = [{ ...place(event.record), ...words }];
-    yield { ...about, verdict: 'different', count: all, records, differences };
+    yield { ...about, arrived, verdict: 'different', count: all, records, differences };
     return;
   }
   if (found > 0) {
     const those = records.slice(0, found);
-    yield { ...about, verdict: 'same', count: found, records: those, differences: [] };
+    yield { ...about, arrived, verdict: 'same', count: found, records: those, differences: [] };
   }
   for (let at = found; at < sent; at += 1) {
     const record = records[at] ?? event.record;

@@ -2,6 +2,7 @@ import { countOf, groupDigits } from '../../errors.js';
 import { sanitizeJsonText } from '../../wording.js';
 import { isMap, parseLossless, stringifyLossless } from '../../text/lossless-json.js';
 import { reportedPlace, type SentRecord } from './sent-records.js';
+import type { ArrivedEvents } from '../../bulk/event-memory/event-log.js';
 import type { AbsentEvent } from '../../bulk/event-memory/event-memory.js';
 import type { SettledCounts } from '../job-results.js';
 
@@ -34,6 +35,8 @@ export interface Verdict {
   readonly untold: readonly string[];
   /** Number of keys that the service returned in another spelling. */
   readonly foldedKeys: number;
+  /** How many of the records of events arrived, the first ones, how often the account has the event, and whether that is often enough. */
+  readonly arrived?: { readonly count: number; readonly times: number; readonly isWhole: boolean };
   /** The account has no event equal to the one that was not found. */
   readonly hasNone?: boolean;
 }
@@ -119,6 +122,8 @@ export class UnknownResolution {
   /** Lines of the records that were not found or could not be compared. */
   readonly #lines: OpenLine[] = [];
   readonly #open = new Set<SentRecord>();
+  /** The events that were found. */
+  readonly arrived: ArrivedEvents[] = [];
 
   /** Adds the records to resolve. */
   begin(records: Iterable<SentRecord>): void {
@@ -126,7 +131,12 @@ export class UnknownResolution {
   }
 
   /** Adds a verdict. */
-  settle({ what, verdict, records, untold, differences, hasNone = false }: Verdict): void {
+  settle(settled: Verdict): void {
+    const { what, verdict, records, untold, differences, arrived, hasNone = false } = settled;
+    if (arrived) {
+      const texts = records.slice(0, arrived.count).map(({ text }) => text);
+      this.arrived.push({ ...arrived, texts });
+    }
     // An event that another source also sent has arrived: sending it again would add one more.
     const hasArrived = verdict === 'same' || differences[0]?.verdict === 'extra';
     const isAgain = repeatsByFile();

@@ -1,7 +1,7 @@
 import { AimdLimiter } from '../../bulk/adaptive-concurrency.js';
 import { EngagectlError, countOf, groupDigits } from '../../errors.js';
 import { limits } from '../../contract/limits.js';
-import { rememberMissing } from '../write/open-event-memory.js';
+import { rememberLookUp, type LookedUpEvents } from '../write/open-event-memory.js';
 import { namesSearchedColumns, requireColumns } from '../write/required-columns.js';
 import { openInputs, type Inputs } from '../../input/inputs.js';
 import { subscribeMapper } from '../../mapping/subscribe-mapper.js';
@@ -23,7 +23,6 @@ import { mostSent, SentEvents } from './sent-events.js';
 import { SentInput } from './sent-input.js';
 import { UnknownResolution, formatDifference, VerdictTally } from './verdict.js';
 import { watched } from '../../bulk/observed-client.js';
-import type { AbsentEvent } from '../../bulk/event-memory/event-memory.js';
 import type { InputOptions } from '../../input/input-format.js';
 import type { RetryStatus } from '../../client/retry.js';
 import type { JobHooks, JobProgress, VerifyResult } from '../job-results.js';
@@ -168,8 +167,8 @@ async function perform(verifying: Verifying, inputs: Inputs): Promise<VerifyResu
   const asking = { client, policy, runtime, waits, counts, limiter: new AimdLimiter(concurrency) };
   const how = { within, pendingTimeout, concurrency };
   const checking = { sent, context, connection, readAgain, ...asking, ...how };
-  const remember = async (absent: readonly AbsentEvent[]) =>
-    rememberMissing(absent, { context, connection });
+  const remember = async (events: LookedUpEvents) =>
+    rememberLookUp(events, { context, connection, files: inputs.names });
   const work = async () => {
     await sent.readAll(inputs);
     const sink = await request.into();
@@ -218,13 +217,13 @@ interface Writing {
   readonly tally: VerdictTally;
   readonly settlement: UnknownResolution | undefined;
   readonly sink: LineSink;
-  /** Takes events that were not found out of the event memory. Returns the positions of those that an upload would skip. */
-  readonly remember: (absent: readonly AbsentEvent[]) => Promise<ReadonlySet<number>>;
+  /** Notes in the event memory what was found. Returns the positions of absent events that an upload would skip. */
+  readonly remember: (events: LookedUpEvents) => Promise<ReadonlySet<number>>;
 }
 
 /**
- * Counts verdicts, and writes differences or unresolved records. The latter follow when the event memory does not
- * count those that were not found as sent any more: an upload of these lines would skip them.
+ * Counts verdicts, and writes differences or unresolved records. The latter follow when the event memory counts those
+ * that were found as sent, and the others not any more: an upload of these lines would skip them.
  */
 async function writeVerdicts(
   checking: CheckContext,
@@ -242,7 +241,7 @@ async function writeVerdicts(
         else await writeAll(verdict.differences.map((one) => Buffer.from(formatDifference(one))));
       }
     } finally {
-      if (settlement) await writeAll(settlement.lines(await remember(settlement.absent)));
+      if (settlement) await writeAll(settlement.lines(await remember(settlement)));
     }
     await sink.finish();
   } finally {

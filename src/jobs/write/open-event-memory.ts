@@ -8,6 +8,7 @@ import {
   type MatchedRun,
 } from '../../bulk/event-memory/event-memory.js';
 import { EngagectlError, countOf, groupDigits } from '../../errors.js';
+import type { ArrivedEvents } from '../../bulk/event-memory/event-log.js';
 import type { PruneOptions } from '../../bulk/event-memory/event-store.js';
 import { refuseUntrusted } from '../../files/ownership.js';
 import { isMissing } from '../../files/path-checks.js';
@@ -277,35 +278,47 @@ const storeIn = (folder: string, runtime: Runtime) => ({
   sleep: async (milliseconds: number) => runtime.sleep(milliseconds, runtime.signal),
 });
 
+/** Events of unknown outcome that were looked up. */
+export interface LookedUpEvents {
+  readonly absent: readonly AbsentEvent[];
+  readonly arrived: readonly ArrivedEvents[];
+}
+
 /**
- * Records in the event memory that events of unknown outcome were not found, so that the next upload sends them.
- * Returns the positions of those that it would skip all the same: see EventMemory.missing. Throws E-FILE-WRITE,
- * E-LEDGER.
+ * Records in the event memory that events of unknown outcome were not found, so that the next upload sends them, or
+ * that they were found, so that none does. Returns the positions of absent ones that it would skip all the same: see
+ * EventMemory.missing. Throws E-FILE-WRITE, E-LEDGER.
  */
-export async function rememberMissing(
-  events: readonly AbsentEvent[],
+export async function rememberLookUp(
+  { absent, arrived }: LookedUpEvents,
   {
     context,
     connection,
+    files,
   }: {
     readonly context: JobContext;
     readonly connection: Connection;
+    /** Names of the rejects files. */
+    readonly files: readonly string[];
   },
 ): Promise<ReadonlySet<number>> {
-  if (events.length === 0 || runsFolder(context) === undefined) return new Set();
+  if (absent.length + arrived.length === 0 || runsFolder(context) === undefined) return new Set();
   const store = storeOf(context, connection);
   if (isMissing(store.folder)) return new Set();
   const memory = await EventMemory.open({
     ...store,
     run: newRunId(context.runtime),
-    started: '',
-    files: [],
+    started: new Date(context.runtime.now()).toISOString(),
+    files: files.map((name) => `${name}, which verify --settle found,`),
     retryUnknown: false,
     again: false,
     skippedRuns: [],
   });
   try {
-    return await memory.missing(events);
+    if (arrived.length > 0) await memory.arrived(arrived);
+    const skipped = await memory.missing(absent);
+    memory.end();
+    return skipped;
   } finally {
     memory.close();
   }

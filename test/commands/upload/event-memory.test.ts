@@ -510,6 +510,90 @@ describe('events of unknown outcome', () => {
     expect(stored()).toEqual([1, 2, 3]);
   });
 
+  describe('that the service shows late', () => {
+    const late = async () => {
+      const staged = await stage({ lagSeconds: 60 });
+      staged.write('e.ndjson', lines(1, 2, 2, 3));
+      await staged.service.fault({ times: 1, action: 'reset-after' });
+      const { summary } = await staged.run(['upload', 'e.ndjson']);
+      const argv = ['verify', summary.rejectsFile!, '--settle'];
+      return { ...staged, settle: async () => (await staged.world.run(argv)).code };
+    };
+
+    it.each([
+      ['', []],
+      [', also if the archive has dropped them', ['runs', 'prune', '--yes']],
+    ])('are not sent again after verify --settle found them%s', async (_, between) => {
+      const { run, stored, world, service, settle, write } = await late();
+      expect(await settle()).toBe(3);
+      if (between.length > 0) expect((await world.run(between)).code).toBe(0);
+      service.clock.advance(61);
+      expect([await settle(), await settle()]).toEqual([0, 0]);
+      for (const flag of ['--resume', '--retry-unknown']) {
+        const { summary } = await run(['upload', 'e.ndjson', '--resume', flag]);
+        expect(summary).toMatchObject({ accepted: 0, alreadySent: 4 });
+      }
+      expect(stored()).toEqual([1, 2, 2, 3]);
+      write('more.ndjson', lines(2, 2, 2, 4));
+      const more = await run(['upload', 'more.ndjson', '--resume']);
+      expect(more.summary).toMatchObject({ accepted: 2, alreadySent: 2 });
+    });
+
+    it('are sent once if only one of two equal ones arrived', async () => {
+      const { run, stored, service, write, world } = await late();
+      write('f.ndjson', lines(5, 5));
+      await service.fault({ times: 1, action: 'reset-after' });
+      await service.fault({ after: 1, times: 1, answer: { status: 500 } });
+      const one = ['--chunk-size', '1', '--concurrency', '1'];
+      expect((await run(['upload', 'f.ndjson', ...one])).summary.unknown).toBe(2);
+      const settling = ['verify', 'f.ndjson.rejects.ndjson', '--settle'];
+      expect((await world.run(settling)).code).toBe(3);
+      service.clock.advance(61);
+      expect((await world.run(settling)).code).toBe(3);
+      const { summary } = await run(['upload', 'f.ndjson', '--resume']);
+      expect(summary).toMatchObject({ accepted: 1, alreadySent: 1 });
+      expect(stored()).toEqual([1, 2, 2, 3, 5, 5]);
+    });
+
+    it('stay sent if the service does not show them any more', async () => {
+      const { run, stored, service, settle } = await late();
+      service.clock.advance(61);
+      expect(await settle()).toBe(0);
+      await service.fault({
+        endpoint: 'events',
+        answer: { body: { status: 'success', records: [] } },
+      });
+      expect(await settle()).toBe(3);
+      const { summary } = await run(['upload', 'e.ndjson', '--resume']);
+      expect(summary).toMatchObject({ accepted: 0, alreadySent: 4 });
+      expect(stored()).toEqual([1, 2, 2, 3]);
+    });
+
+    it('are not sent by a machine that did not send them, once verify --settle found them', async () => {
+      const { run, runAt, stored, service, settle, write, folder } = await late();
+      rmSync(folder(), { recursive: true });
+      write('other.ndjson', lines(9));
+      await run(['upload', 'other.ndjson']);
+      service.clock.advance(61);
+      expect([await settle(), await settle()]).toEqual([0, 0]);
+      write('new.ndjson', lines(3, 2, 2, 2));
+      const { code, stderr } = await run(['upload', 'new.ndjson']);
+      expect([code, stderr]).toEqual([
+        8,
+        expect.stringContaining('e.ndjson.rejects.ndjson, which verify --settle found'),
+      ]);
+      const { summary } = await run(['upload', 'new.ndjson', '--resume']);
+      expect(summary).toMatchObject({ accepted: 1, alreadySent: 3 });
+      for (const argv of [
+        ['upload', 'other.ndjson', '--again'],
+        ['runs', 'prune', '--yes'],
+      ])
+        await runAt('2099-01-01', ...argv);
+      expect(stored()).toEqual([1, 2, 2, 2, 3, 9, 9]);
+      expect(readFileSync(path.join(folder(), 'runs.ndjson'), 'utf8')).not.toContain('e.ndjson');
+    });
+  });
+
   it('are not listed by verify --settle before the memory counts them as not sent', async () => {
     const { run, stored, rejects, world, folder } = await unknown();
     const damaged = path.join(folder(), 'sent-2-2.archive');
