@@ -1278,19 +1278,6 @@ it('sends events once that a run sends which goes on, while another one skips wh
   expect(written(service).flat()).toHaveLength(6);
 });
 
-it('reads other records from a pipe whose last run was killed after its end', async () => {
-  const { service, world } = await stage();
-  const runJson = jsonRunner<Figures>(world);
-  const piped = async (stdin: string) =>
-    runJson(['upload', '-', '--run-name', 'crm', '--resume'], { stdin });
-  const [first, second] = [increments(2), increments(2).replaceAll('"u', '"v')];
-  expect((await withoutRemovalOfRun(world, async () => piped(first))).code).toBe(0);
-  expect((await piped(second)).summary).toMatchObject({ accepted: 2 });
-  expect((await withoutRemovalOfRun(world, async () => piped(increments(3)))).code).toBe(0);
-  expect((await piped(increments(4))).summary).toMatchObject({ accepted: 1 });
-  expect(written(service).flat()).toHaveLength(6);
-});
-
 describe('after --limit sent a part', () => {
   /** An answer that rejects all records of `increments(count)`. */
   const refusalOf = (count: number) => ({

@@ -299,8 +299,8 @@ async function openCurrentRun(
   return { run: next, isVerified: false };
 }
 
-/** What becomes of an unfinished run: resume unless it has finished, resume (its text is verified), or start over. */
-type RunUse = 'compare' | 'isVerified' | 'startOver';
+/** What becomes of an unfinished run: `compare` with finished ones, resume (its text is verified or not), or start over. */
+type RunUse = 'compare' | 'resume' | 'isVerified' | 'startOver';
 
 /** Decides what becomes of an unfinished run. Throws E-INPUT-CHANGED. */
 async function useOf(
@@ -319,7 +319,7 @@ async function useOf(
   if (!remembersEvents(writing)) return 'compare';
   // Unknown records without an intent are those of an earlier run, which it only reported.
   const mayStartOver = nonIdempotent.has('event') || counts.accepted === 0;
-  if (nonIdempotent.has('other') || !mayStartOver) return 'compare';
+  if (nonIdempotent.has('other') || !mayStartOver) return 'resume';
   if (inputs.totalBytes === undefined) return 'startOver';
   if (await isUnchanged(writing, earlier)) return 'isVerified';
   context.messages.warn(
@@ -342,13 +342,11 @@ const leftOut = (run: string, { words }: JobContext): EngagectlError =>
 async function afterFinished(writing: WriteContext, run: OpenRun<WriteEntry>) {
   const { inputs, request, context } = writing;
   try {
-    const mayReplace = request.run === undefined && !isLeased(context);
+    const mayReplace =
+      request.run === undefined && inputs.totalBytes !== undefined && !isLeased(context);
     const isLeft = mayReplace && isFinished(context.runsFolder(), run.id);
-    // A pipe can only be read once: the next run compares it with the ledger.
-    const isPiped = inputs.totalBytes === undefined;
-    const isKept =
-      !isLeft || (!isPiped && (await isUnchanged(writing, replayWrite(run.kept!.entries))));
-    if (isKept) return { run, isVerified: isLeft };
+    if (!isLeft || (await isUnchanged(writing, replayWrite(run.kept!.entries))))
+      return { run, isVerified: isLeft };
   } catch (error) {
     run.close({ keep: true });
     throw error;
