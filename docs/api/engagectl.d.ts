@@ -130,7 +130,7 @@ interface ReadingOptions {
   readonly records?: string;
   /** Remove whitespace and invisible characters around cells. */
   readonly trim?: boolean;
-  /** Cells that count as empty, such as `NULL`. By default, placeholders are errors in identities and text elsewhere. */
+  /** Cells that count as empty, such as `NULL`. Placeholders are errors in identities, unless the list is empty or has an empty text, and text elsewhere. */
   readonly nullValues?: readonly string[];
   /** Encoding; by default detected among UTF-8, UTF-16 and windows-1252. */
   readonly encoding?: string;
