@@ -30,6 +30,16 @@ export const isWriteDenied = (error: unknown): boolean =>
 export const folderRepair = (error: unknown): string =>
   isWriteDenied(error) ? 'make the folder and its files writable' : 'free disk space';
 
+/** Returns the error for what could not be saved in a folder of the state directory. */
+export const notSaved = (what: string, folder: string, cause: Error): EngagectlError =>
+  new EngagectlError('E-FILE-WRITE', `cannot save ${what} in ${folder}`, {
+    why: cause.message,
+    fix: `${folderRepair(cause)}, then rerun the same command with --resume`,
+    resumes: true,
+    file: folder,
+    cause,
+  });
+
 /** Returns why a file could not be used; for other errors their message. */
 export function fileErrorReason(error: unknown): string {
   return reasons[fileErrorCode(error)] ?? (error as Error).message;

@@ -24,7 +24,7 @@ import {
   type FoundTouched,
 } from './baseline-store.js';
 import { EngagectlError } from '../../errors.js';
-import { folderRepair } from '../../files/file-errors.js';
+import { notSaved } from '../../files/file-errors.js';
 import type { RecordBlock } from '../../mapping/record-block.js';
 import type { ChangeLog } from './change-log.js';
 import type { Batch } from '../write/batch.js';
@@ -511,13 +511,7 @@ const withAsyncDiskErrors = async (folder: string, work: () => Promise<void>): P
 
 function diskError(folder: string, cause: unknown): unknown {
   if (cause instanceof EngagectlError || !isFileSystemError(cause)) return cause;
-  return new EngagectlError('E-FILE-WRITE', `cannot save accepted records in ${folder}`, {
-    why: cause.message,
-    fix: `${folderRepair(cause)}, then rerun the same command with --resume`,
-    resumes: true,
-    file: folder,
-    cause,
-  });
+  return notSaved('accepted records', folder, cause);
 }
 
 const isFileSystemError = (cause: unknown): cause is Error =>

@@ -1,7 +1,7 @@
-import { EngagectlError } from '../../errors.js';
-import { folderRepair } from '../../files/file-errors.js';
 import { closeSync, fstatSync, openSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
+import { EngagectlError } from '../../errors.js';
+import { notSaved } from '../../files/file-errors.js';
 import { Breaks } from '../../event-loop.js';
 import { AtomicFile } from '../../files/atomic-write.js';
 import { bytesOf, readWords } from '../change-tracking/baseline-file.js';
@@ -418,11 +418,5 @@ export function fileError(folder: string, cause: unknown): unknown {
     });
   }
   if (cause instanceof EngagectlError || !(cause instanceof Error)) return cause;
-  return new EngagectlError('E-FILE-WRITE', `cannot save sent events in ${folder}`, {
-    why: cause.message,
-    fix: `${folderRepair(cause)}, then rerun the same command with --resume`,
-    resumes: true,
-    file: folder,
-    cause,
-  });
+  return notSaved('sent events', folder, cause);
 }

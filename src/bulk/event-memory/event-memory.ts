@@ -264,10 +264,10 @@ export class EventMemory {
    * `end` then. Throws E-FILE-WRITE.
    */
   async arrived(all: readonly ArrivedEvents[]): Promise<void> {
-    const { log, number, live, runs } = this.#store;
+    const { log, number } = this.#store;
     const found = new FoundEvents({
       own: number,
-      isOpen: (run) => live.has(run) || !runs.get(run),
+      isOpen: (run) => this.#isOpen(run),
       printOf: (text) => this.#printOf(text),
       copiesOf: (low, high) => this.#copies(low, high),
     });
@@ -504,16 +504,21 @@ export class EventMemory {
     }
   }
 
+  /** Whether a process may be working on a run: it did so when this run started, or started later. */
+  #isOpen(run: number): boolean {
+    const { live, runs } = this.#store;
+    return live.has(run) || !runs.get(run);
+  }
+
   /** Divides the copies of a run into those that count as sent, and those that nobody has reported. */
   #countedOf(
     run: number,
     { sent, unknown, intended }: { sent: number; unknown: number; intended: number },
   ): Omit<Copies, 'missing' | 'used' | 'use'> {
     const { retryUnknown } = this.#options;
-    const { live, runs } = this.#store;
-    const isOpen = live.has(run) || !runs.get(run); // the latter started after this run
+    const { runs } = this.#store;
     const counted = retryUnknown ? 0 : unknown;
-    if (isOpen) return { run, sent: sent + intended + counted, unknown, unreported: 0 };
+    if (this.#isOpen(run)) return { run, sent: sent + intended + counted, unknown, unreported: 0 };
     if (retryUnknown) return { run, sent, unknown: unknown + intended, unreported: 0 };
     const all = unknown + intended;
     if (runs.hasEnded(run)) return { run, sent: sent + all, unknown: all, unreported: 0 };

@@ -49,6 +49,8 @@ export class EventStore {
   readonly log: EventLog;
   readonly logFile: string;
   readonly logNumber: number;
+  /** Path of a log that is missing, or a part of it, although a run sent events and wrote them there. */
+  readonly lostLog: string | undefined;
   readonly archives: readonly EventArchive[];
   /** Up to this position of the log, events of ended runs are in an archive. */
   readonly #endedPosition: number;
@@ -109,9 +111,6 @@ export class EventStore {
       opening.release();
     }
   }
-
-  /** Path of a log that is missing, or a part of it, although a run sent events and wrote them there. */
-  readonly lostLog: string | undefined;
 
   /** Yields the blocks of the log that are in no archive. */
   *recent(): Generator<EventBlock> {
