@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, type TestContext } from 'vitest';
@@ -200,6 +200,23 @@ async function takeOver(store: TestStore, test: TestContext, batch: Batch): Prom
 }
 
 describe.each(stores)('on $name', ({ name, start }) => {
+  it('keeps the run of a worker that is woken while its shard is only claimed', async (test) => {
+    await using store = await start();
+    await using server = await startFaultServer([accept()]);
+    const fleet = await makeFleet(store, server.url, test);
+    const run = await submit(fleet, 'claimed', false);
+    const stopped = { name: 'claimed', phase: 'send', call: 1, when: 'after' } as const;
+    const worker = startWorker(fleet, { ...stopped, wakes: 'during' });
+    await until(() => isStopped(worker), { deadline });
+    mkdirSync(path.join(shardFolder(fleet, run), 'epoch-2'), { mode: 0o700 });
+    worker.signal('SIGCONT');
+    const status = await fleet.until(run, isOver);
+    worker.signal('SIGTERM');
+    expect(await worker.ended(), worker.stderr).toBe(0);
+    expect(worker.stderr).toContain('its lease expired');
+    expectExact(executedOf(server, 'claimed'), false, status);
+  });
+
   it(
     `gives each record one outcome in ${takeovers} takeovers from a worker that was stopped`,
     { timeout: 3_600_000 },

@@ -242,10 +242,12 @@ async function runConnected(writing: WriteContext, mapper: WatchedMapper): Promi
     remembered?.close();
     events?.memory.close();
     await touched?.close();
-    const keep = unfinished ?? (!done && isResumable(run));
+    const isLeasedRun = isLeased(writing.context);
+    // A worker that loses its lease here must leave the folder to the next one, also without outcomes.
+    const keep = unfinished ?? (!done && (isLeasedRun || isResumable(run)));
     if (tally && !done && !keep) ledger?.withdraw(tally);
     const sort = () => tally?.rejects.sort();
-    run.close({ keep, ...(!isLeased(writing.context) && { removed: sort }) });
+    run.close({ keep, ...(!isLeasedRun && { removed: sort }) });
   }
 }
 
