@@ -376,7 +376,7 @@ export class NestedColumns {
     const parser = this.#parser;
     parser.read(bytes, start, end);
     if (parser.count === 0) return undefined;
-    const isOperator = parser.bytes[parser.keyStart(0)] === 0x24;
+    const isOperator = parser.nameAt(0).startsWith('$'); // its $ may be escaped
     if (isOperator && ![...this.#named].some((path) => path.startsWith(within))) return undefined;
     return membersOf(parser);
   }

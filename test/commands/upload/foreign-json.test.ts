@@ -131,6 +131,14 @@ it('sends numbers, operators and objects of type json as written', async () => {
   );
 });
 
+it('sends an operator whose name is escaped as written, beside paths', async () => {
+  const text = String.raw`{"id":{"x":"u1"},"N":{"\u0024incr":1}}` + '\n';
+  const { stdout } = await run(['r.ndjson', '--identity', 'id.x', '--preview'], {
+    'r.ndjson': text,
+  });
+  expect(stdout).toContain(String.raw`"profileData":{"N":{"\u0024incr":1}}`);
+});
+
 it('names a member with a dot as it is, or with a backslash', async () => {
   const line = { id: 'u1', 'a.b': 1 };
   for (const name of ['a.b', String.raw`a\.b`])
