@@ -93,6 +93,8 @@ export interface Mapper {
   unseenColumns?(): readonly string[];
   /** Warnings about what the records mapped so far contain and a request cannot. */
   losses?(): readonly string[];
+  /** Whether a user of the records mapped so far has identities that are not sent. */
+  hasFurtherIdentities?(): boolean;
   /** Maps all rows, or those with these ascending indexes. */
   map(rows: RowBlock, picked?: Int32Array): RecordBlock;
 }

@@ -106,6 +106,7 @@ export function uploadMapper(options: UploadMapping): Mapper {
     },
     namedColumns: columnsOfJson(options),
     unseenColumns: () => json.unseenColumns(),
+    hasFurtherIdentities: () => json.hasFurtherIdentities,
     losses: () => [...json.losses(), ...(isBlocked ? [blockedAddresses] : [])],
     map: (rows, picked) => {
       const block =
@@ -184,6 +185,10 @@ class UploadJson {
   /** Returns named columns that no flat row has had so far. */
   unseenColumns(): readonly string[] {
     return this.#row.unseenColumns();
+  }
+
+  get hasFurtherIdentities(): boolean {
+    return this.#lost.has('identities');
   }
 
   losses(): readonly string[] {

@@ -268,6 +268,30 @@ describe('upload --changed', () => {
     },
   );
 
+  it.each(['ndjson', 'csv'])(
+    'lists nobody as gone who may be a further identity of a user: %s',
+    async (format) => {
+      const { world, run } = await stage();
+      const file = `export.${format}`;
+      const write = (...users: readonly (readonly string[])[]) => {
+        const cells = users.map(
+          (all) => `${all[0]},"${JSON.stringify(all).replaceAll('"', '""')}",A`,
+        );
+        const lines = users.map((all) =>
+          JSON.stringify({ identity: all[0], all_identities: all, profileData: { City: 'A' } }),
+        );
+        const rows = ['identity,all_identities,profileData.City', ...cells];
+        writeFileSync(world.path(file), `${(format === 'csv' ? rows : lines).join('\n')}\n`);
+      };
+      write(['u0'], ['u3']);
+      await run('upload', file, '--changed');
+      write(['u0', 'u3']);
+      const { stderr } = await run('upload', file, '--changed', '--gone', 'gone.txt');
+      expect(stderr).toContain('gone.txt was not written: users with further identities');
+      expect(existsSync(world.path('gone.txt'))).toBe(false);
+    },
+  );
+
   it('counts each key of a user who is gone, and lists the identity', async () => {
     const { world, run } = await stage();
     const argv = ['--changed', '--identity', 'user', '--object-id', 'device'];

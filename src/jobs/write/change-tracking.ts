@@ -31,6 +31,8 @@ export interface ComparedInput {
   hasRejectLines: boolean;
   /** Whether records could not be read or validated. */
   hasInvalid: boolean;
+  /** Whether users of the input have identities that are not sent. */
+  readonly hasFurtherIdentities: boolean;
   /** Whether an earlier process read its beginning, which this one cannot read again. */
   readonly isRest: boolean;
   /** Whether it is a pipe with fewer records than the mapping file requires. */
@@ -276,13 +278,15 @@ async function inPlace<T>(file: string, { words }: JobContext, work: () => Promi
 
 /** Returns why users of the input may count as missing; undefined if every record was compared. */
 function uncomparedReason(
-  { hasRejectLines, hasInvalid, isRest, isShort }: ComparedInput,
+  { hasRejectLines, hasInvalid, hasFurtherIdentities, isRest, isShort }: ComparedInput,
   { isUsed, mayHideUsers }: ChangeTracker,
 ): string | undefined {
   if (hasRejectLines) return 'the input is a rejects file, so most users are missing from it';
   if (isRest) return 'an earlier attempt read the beginning of the pipe; the next run lists them';
   if (isShort) return 'the input has too few records, so users may be missing from it';
   if (hasInvalid) return 'users of records that could not be read or validated would be listed';
+  if (hasFurtherIdentities)
+    return 'users with further identities in all_identities may be known by one of these, and would be listed by it';
   if (mayHideUsers)
     return 'users of records without an identity may be known by one, and would be listed by it: give every record all of its keys';
   return isUsed

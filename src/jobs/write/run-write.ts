@@ -150,6 +150,12 @@ function watchInput(mapper: Mapper, { gone }: WriteRequest): WatchedMapper {
   return watching;
 }
 
+const comparedBy = ({ hasRejectLines, hasInvalid, hasFurtherIdentities }: WatchedMapper) => ({
+  hasRejectLines,
+  hasInvalid,
+  hasFurtherIdentities: hasFurtherIdentities?.() === true,
+});
+
 /** Returns how the inputs of a write are read. The input of a fleet is pinned, so nothing can follow it. */
 function readingOf(
   { listColumn, keyColumns }: WriteKind,
@@ -224,7 +230,7 @@ async function runConnected(writing: WriteContext, mapper: WatchedMapper): Promi
     const ending = await sendInput(writing, parts);
     const isRest = inputs.totalBytes === undefined && (earlier?.watermark.ordinal ?? 0) > 0;
     const isShort = shortOf(writing, tally, ending.result) !== undefined;
-    if (ending.result.done) await remembered?.writeGone({ ...mapper, isRest, isShort });
+    if (ending.result.done) await remembered?.writeGone({ ...comparedBy(mapper), isRest, isShort });
     endEvents(writing, { events, tally, isDone: ending.result.done });
     const isReported = (await hooks.ended?.(ending)) ?? true;
     done = ending.result.done && isReported;
