@@ -150,10 +150,10 @@ function watchInput(mapper: Mapper, { gone }: WriteRequest): WatchedMapper {
   return watching;
 }
 
-const comparedBy = ({ hasRejectLines, hasInvalid, hasFurtherIdentities }: WatchedMapper) => ({
-  hasRejectLines,
-  hasInvalid,
-  hasFurtherIdentities: hasFurtherIdentities?.() === true,
+const comparedBy = (mapper: WatchedMapper) => ({
+  hasRejectLines: mapper.hasRejectLines,
+  hasInvalid: mapper.hasInvalid,
+  hasFurtherIdentities: mapper.hasFurtherIdentities?.() === true,
 });
 
 /** Returns how the inputs of a write are read. The input of a fleet is pinned, so nothing can follow it. */
