@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import * as fc from 'fast-check';
@@ -132,10 +132,14 @@ describe('a model of copies', () => {
     state: fc.constantFrom<EventState>(1, 1, 2, 3, 4, 5),
   });
 
-  /** Appends the steps to a log, and applies them to the model; an outcome has an intent before it. */
+  /**
+   * Appends the steps to a log, and applies them to the model; an outcome has an intent before it. What a killed run
+   * intended according to older archives, `before`, may be reported as unknown.
+   */
   function append(
     log: EventLog,
     steps: readonly { event: number; run: number; state: EventState }[],
+    before: ReadonlyMap<string, Counts>,
   ) {
     const counts = new Map<string, Counts>();
     for (const { event, run, state: wanted } of steps) {
@@ -143,7 +147,8 @@ describe('a model of copies', () => {
       const of = counts.get(key) ?? { ...zero };
       counts.set(key, of);
       const isOutcome = wanted !== eventState.intended && wanted !== eventState.missing;
-      const state = isOutcome && of.intended === 0 ? eventState.intended : wanted;
+      const old = wanted === eventState.unknown ? (before.get(key)?.intended ?? 0) : 0;
+      const state = isOutcome && of.intended + old <= 0 ? eventState.intended : wanted;
       log.append(state, run, Int32Array.from(printOf(event)));
       if (state === eventState.intended) of.intended += 1;
       else if (state === eventState.missing) of.missing += 1;
@@ -171,6 +176,7 @@ describe('a model of copies', () => {
       fc.asyncProperty(logs, fc.subarray([1, 2, 3]), async (parts, ended) => {
         const folder = mkdtempSync(path.join(tmpdir(), 'engagectl-model-'));
         const expected = new Map<string, Counts>();
+        const apart: number[][] = [];
         const options = { rememberMs: 1, now: () => 0, isPruning: true };
         const state = {
           first: 1,
@@ -178,8 +184,9 @@ describe('a model of copies', () => {
           hasEnded: (run: number) => ended.includes(run),
         };
         for (const [index, steps] of parts.entries()) {
-          const log = new EventLog(path.join(folder, `sent-${index + 1}.log`));
-          const counts = append(log, steps);
+          const file = path.join(folder, `sent-${index + 1}.log`);
+          const log = new EventLog(file);
+          const counts = append(log, steps, expected);
           const recent = new RecentEvents();
           for (const block of log.read()) recent.add(block);
           log.close();
@@ -195,6 +202,12 @@ describe('a model of copies', () => {
               missing: sum.missing + of.missing,
             });
           }
+          // An archive of this log alone, with which older ones are not merged.
+          const alone = mkdtempSync(path.join(tmpdir(), 'engagectl-model-'));
+          copyFileSync(file, path.join(alone, 'sent-1.log'));
+          await compact(alone, state, options);
+          for (const name of readdirSync(alone)) apart.push(...entriesOf(path.join(alone, name)));
+          rmSync(alone, { recursive: true });
           await compact(folder, state, options);
         }
         const entries = [...expected].flatMap(([key, counts]) => {
@@ -205,6 +218,21 @@ describe('a model of copies', () => {
             return copies > 0 ? [[...printOf(event), run, 4 * copies + number]] : [];
           });
         });
+        for (const [key, counts] of expected) {
+          const [event, run] = key.split(' ').map(Number) as [number, number];
+          const of = archived(counts, ended.includes(run));
+          const sums = [0, 0, 0, 0];
+          const own = [...printOf(event), run].join();
+          for (const [low, high, by, word] of apart)
+            if ([low, high, by].join() === own) sums[word! & 3]! += word! >> 2;
+          const [sent, unknown, intended, missing] = sums as [number, number, number, number];
+          const known = { sent, unknown: unknown - missing, intended };
+          expect(known).toEqual({
+            sent: of.sent,
+            unknown: of.unknown - of.missing,
+            intended: of.intended,
+          });
+        }
         const [name] = readdirSync(folder);
         const inOrder = entries.toSorted(
           (a, b) =>

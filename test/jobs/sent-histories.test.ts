@@ -46,6 +46,8 @@ const times = ['2023-11-14 22:13:20', '2023-10-29 02:30:00', '2024-03-31 02:30:0
 /** Statuses of an address, by its version. */
 const statuses = ['Unsubscribe', 'Resubscribe'];
 
+const visit = { type: 'event', evtName: 'Visit', ts: 1_700_000_000, evtData: {} };
+
 function lineOf(kind: Kind, id: string): string {
   if (kind === 'demerges') return id;
   if (kind === 'localTimes') {
@@ -63,10 +65,9 @@ function lineOf(kind: Kind, id: string): string {
   const identity = nameOf(id);
   if (kind === 'users') return JSON.stringify({ identity, profileData: { version: id } });
   const isEvent = kind === 'events' || (kind === 'mixed' && Number(id.slice(1)) % 2 === 0);
-  const event = { type: 'event', evtName: 'Visit', ts: 1_700_000_000, evtData: {} };
   return JSON.stringify({
     identity,
-    ...(isEvent ? event : { profileData: { Visits: { $incr: 1 } } }),
+    ...(isEvent ? visit : { profileData: { Visits: { $incr: 1 } } }),
   });
 }
 
@@ -85,6 +86,11 @@ function idOf(sent: Sent): string {
   if ('identity' in sent) return sent.profileData?.version ?? sent.identity;
   return `${sent.value.split('@')[0]}.${statuses.indexOf(sent.status)}`;
 }
+
+const countIn = (ids: readonly string[], id: string): number =>
+  ids.filter((one) => one === id).length;
+
+type Served = Awaited<ReturnType<typeof serve>>;
 
 /** Most inputs have UTF-8 that is not compressed. */
 const plain = Array.from({ length: 8 }, () => '');
@@ -214,7 +220,7 @@ type Disturbance = keyof typeof disturbances | 'killed at its end';
 
 /** Runs a command, one request of which is disturbed. */
 async function runDisturbed(
-  served: Awaited<ReturnType<typeof serve>>,
+  served: Served,
   argv: readonly string[],
   { stdin, by, after }: { stdin: string; by: Disturbance | undefined; after: number },
 ) {
@@ -378,4 +384,138 @@ async function checkGrowingText(seed: number): Promise<void> {
 
 it('sends each record of a growing text once, by a file and by pipes', async () => {
   for (const seed of seeds(runs(200))) await checkGrowingText(seed);
+}, 600_000);
+
+/** How a request of a run is lost, or only its answer. */
+const killings = {
+  killedBefore: { delayMs: 20, answer: { status: 401 } },
+  killedAfter: { delayMs: 20, action: 'reset-after' },
+} as const;
+
+/** A log with equal events; runs over it are killed, the memory is pruned, and what they report is looked up. */
+class EqualEvents {
+  readonly #random: Random;
+  readonly #service: Served['service'];
+  readonly #world: Served['world'];
+  readonly #history: string[];
+  #log: readonly string[] = [];
+  #count = 0;
+  /** How often at most the log had an event. */
+  readonly #most = new Map<string, number>();
+  /** Lost events that were reported and not looked up. */
+  readonly #forgotten = new Set<string>();
+
+  static async start(seed: number): Promise<EqualEvents> {
+    return new EqualEvents(randomOf(seed), { ...(await serve()), history: [`seed ${seed}`] });
+  }
+
+  private constructor(random: Random, parts: Served & { history: string[] }) {
+    this.#random = random;
+    this.#service = parts.service;
+    this.#world = parts.world;
+    this.#history = parts.history;
+  }
+
+  async step(): Promise<void> {
+    const random = this.#random;
+    this.#change();
+    const by = random.chance(0.5)
+      ? random.pick(['killedBefore', 'killedAfter', 'killedAfter'] as const)
+      : undefined;
+    if (by) {
+      const after = random.below(3);
+      await this.#service.fault({ after, times: 1, ...killings[by] });
+      await this.#service.fault({ after, answer: { status: 401 } }); // a killed run would send no more
+    }
+    const { code, isKilled } = await this.#upload('log', by !== undefined);
+    if (isKilled && random.chance(0.5)) await this.#run(['runs', 'prune', '--yes']);
+    if (isKilled || code === 4) return;
+    if (code === 6 && random.chance(0.3))
+      for (const id of this.#requested().lost) this.#forgotten.add(id);
+    else if (code === 6) await this.#settle('log.rejects.ndjson', 3);
+    this.#checkArrived();
+  }
+
+  #change(): void {
+    const random = this.#random;
+    if (random.chance(0.2)) this.#log = this.#log.slice(random.below(this.#log.length + 1));
+    for (let more = 1 + random.below(3); more > 0; more -= 1) {
+      const [first, ...others] = this.#log.slice(-3);
+      const isEqual = first !== undefined && random.chance(0.4);
+      const id = isEqual ? random.pick([first, ...others]) : `u${this.#count++}`;
+      this.#log = [...this.#log, id];
+      this.#most.set(id, Math.max(this.#most.get(id) ?? 0, countIn(this.#log, id)));
+    }
+    const lines = this.#log.map((id) =>
+      JSON.stringify({ ...visit, identity: id, evtData: { id } }),
+    );
+    writeFileSync(this.#world.path('log'), lines.map((line) => `${line}\n`).join(''));
+    this.#history.push(`  log: ${this.#log.join(' ')}`);
+  }
+
+  async #upload(name: string, kill = false) {
+    const how = ['--resume', '--input-format', 'ndjson', '--chunk-size', '1'];
+    const concurrency = String(1 + this.#random.below(2));
+    return this.#run(['upload', name, ...how, '--concurrency', concurrency], kill);
+  }
+
+  /** Looks up what a run reported, and sends what was not found, until nothing is left. */
+  async #settle(rejects: string, rounds: number): Promise<void> {
+    const output = `open${this.#history.length}`;
+    const how = ['--settle', '--input-format', 'ndjson', '-o', output, '--max-attempts', '1'];
+    const { code } = await this.#run(['verify', rejects, '--type', 'event', ...how]);
+    if (code === 0 || (code === 6 && rounds === 0)) return; // of equal events, it may not know which ones arrived
+    if (rounds === 0) this.#fail('what was not found is not sent');
+    if ((await this.#upload(output)).code === 6)
+      await this.#settle(`${output}.rejects.ndjson`, rounds - 1);
+  }
+
+  async #run(argv: readonly string[], kill = false) {
+    const served = { world: this.#world, service: this.#service };
+    const ended = await runOrKill(served, [...argv, '--json'], { stdin: '', kill });
+    const { code, stderr } = ended;
+    this.#service.clearFaults();
+    const counts = [...this.#requested().arrived];
+    const arrived = counts.map(([id, count]) => (count > 1 ? `${id}*${count}` : id)).join(' ');
+    this.#history.push(`${argv.join(' ')}: exit code ${code}, arrived: ${arrived}`);
+    const twice = counts.find(([id, count]) => count > this.#most.get(id)!);
+    if (twice) this.#fail(`${twice[0]} arrived ${twice[1]} times`);
+    if (![0, 3, 4, 6].includes(code)) this.#fail(stderr);
+    return ended;
+  }
+
+  /** How often each event arrived, and those of which a request was not processed. */
+  #requested() {
+    const arrived = new Map<string, number>();
+    const lost = new Set<string>();
+    for (const { endpoint, status, body } of this.#service.requests()) {
+      if (endpoint !== 'upload') continue;
+      for (const { identity: id } of (body as { d: { identity: string }[] }).d) {
+        if (status === 200 || status === null) arrived.set(id, (arrived.get(id) ?? 0) + 1);
+        else lost.add(id);
+      }
+    }
+    return { arrived, lost };
+  }
+
+  #checkArrived(): void {
+    const { arrived, lost } = this.#requested();
+    // A look-up cannot tell which of equal events arrived, if one was lost.
+    const least = (id: string) => (lost.has(id) ? 1 : countIn(this.#log, id));
+    const missing = this.#log.filter(
+      (id) => (arrived.get(id) ?? 0) < least(id) && !this.#forgotten.has(id),
+    );
+    if (missing.length > 0) this.#fail(`did not arrive: ${missing.join(' ')}`);
+  }
+
+  #fail(what: string): never {
+    return expect.fail(`${what}: ${this.#history.join('\n')}`);
+  }
+}
+
+it('sends equal events of a log as often as it has them, although runs are killed and the memory is pruned', async () => {
+  for (const seed of seeds(runs(150))) {
+    const history = await EqualEvents.start(seed);
+    for (let steps = 4 + (seed % 8); steps > 0; steps -= 1) await history.step();
+  }
 }, 600_000);

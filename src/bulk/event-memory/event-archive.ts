@@ -8,7 +8,8 @@ import { bytesOf, readWords } from '../change-tracking/baseline-file.js';
 
 /**
  * Numbers of an entry: low and high half of the fingerprint, number of the run, and how often the run
- * sent the event, times 4, plus its `archivedState`.
+ * sent the event, times 4, plus its `archivedState`. The number is negative for `intended` copies of older archives
+ * that were reported since.
  */
 export const archiveWords = 4;
 export const archivedState = {
@@ -132,7 +133,7 @@ export class EventArchive {
       if (words[at] !== low || words[at + 1] !== high) continue;
       const packed = words[at + 3]!;
       const entry = first + at / archiveWords;
-      yield { run: words[at + 2]!, state: packed & 3, copies: packed >>> 2, entry };
+      yield { run: words[at + 2]!, state: packed & 3, copies: packed >> 2, entry };
     }
   }
 

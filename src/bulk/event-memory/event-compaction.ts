@@ -216,14 +216,14 @@ export async function archiveCompleted(
   try {
     sorted.clear();
     const breaks = new Breaks();
-    for (const { low, high, run, sent, unknown, missing } of events.entries()) {
+    for (const event of events.entries()) {
       if (breaks.areDue(4 * sortedWords)) await breaks.take();
-      const copies = { sent, unknown, missing };
-      for (const state of ['sent', 'unknown', 'missing'] as const) {
-        if (copies[state] > 0) sorted.put(low, high, run, eventState[state], copies[state]);
+      const { low, high, run } = event;
+      for (const state of ['sent', 'unknown', 'intended', 'missing'] as const) {
+        if (event[state] !== 0) sorted.put(low, high, run, eventState[state], event[state]);
       }
     }
-    await sorted.writeTo(writer, { hasEnded: () => false });
+    await sorted.writeTo(writer, { hasEnded: () => false }, (count) => count('intended'));
     await writer.finish();
     return new EventArchive(file);
   } finally {
@@ -238,19 +238,21 @@ async function writeArchive(
   blocks: () => Iterable<EventBlock>,
   runs: Pick<Runs, 'hasEnded'>,
 ): Promise<boolean> {
-  const { intended, entries } = await countEvents(blocks());
-  const writer = new ArchiveWriter(target, intended);
+  const { most, entries } = await countEvents(blocks());
+  const writer = new ArchiveWriter(target, most);
   try {
     const parts = Math.ceil(entries / sortedMaximum) || 1;
     const sorted = new SortedEvents(entries / parts);
     const breaks = new Breaks();
+    let isDamaged = false;
     for (let part = 0; part < parts; part += 1) {
       sorted.clear();
       for (const block of blocks()) {
+        isDamaged ||= block.isAfterDamage === true;
         sorted.add(block, startOf(part, parts), startOf(part + 1, parts));
         if (breaks.areDue(4 * block.fingerprints.length)) await breaks.take();
       }
-      await sorted.writeTo(writer, runs);
+      await sorted.writeTo(writer, runs, isDamaged ? openInDamaged : openIn);
     }
     return await writer.finish();
   } finally {
@@ -287,15 +289,16 @@ export class EventSorter {
 const startOf = (part: number, parts: number): number => Math.floor((2 ** 32 * part) / parts);
 
 async function countEvents(blocks: Iterable<EventBlock>) {
-  let [intended, entries] = [0, 0];
+  let [most, entries] = [0, 0];
   const breaks = new Breaks();
   for (const { state, fingerprints } of blocks) {
     const events = fingerprints.length / fingerprintWords;
     entries += events;
-    if (state === eventState.intended || state === eventState.missing) intended += events;
+    if (state === eventState.intended || state === eventState.missing) most += events;
+    if (state === eventState.unknown) most += events; // its intent may be in an older archive
     if (breaks.areDue(4 * fingerprints.length)) await breaks.take();
   }
-  return { intended, entries };
+  return { most, entries };
 }
 
 /** Maximum index that fits beside 32 bits of fingerprint into the 53 bits of a number. */
@@ -361,15 +364,17 @@ export class SortedEvents {
     if (this.#count === indexes) throw new RangeError(`${this.#count} events are too many`);
   }
 
-  /** Writes how many copies of each event are in each state, in order. */
-  async writeTo(writer: ArchiveWriter, runs: Pick<Runs, 'hasEnded'>): Promise<void> {
+  /** Writes how many copies of each event are in each state, in order. `open` returns those without an outcome. */
+  async writeTo(writer: ArchiveWriter, runs: Pick<Runs, 'hasEnded'>, open: typeof openIn) {
     const words = this.#words;
     let states = new Map<number, number>();
+    const count: CountOf = (state) => states.get(eventState[state]) ?? 0;
     let last: number | undefined;
     const write = () => {
       if (last === undefined) return;
       const [low, high, run] = [words[last]!, words[last + 1]!, words[last + 2]!];
-      writeCopies(writer, [low, high, run], copiesOf(states, runs.hasEnded(run)));
+      const copies = [count('sent'), count('unknown'), open(count), count('missing')] as const;
+      writeCopies(writer, [low, high, run], withKnownOutcomes(copies, runs.hasEnded(run)));
     };
     const breaks = new Breaks();
     for (const at of this.#sorted()) {
@@ -426,13 +431,18 @@ export class SortedEvents {
 /** Copies of an event of one run in each `archivedState`, by its number. */
 type Copies = readonly [sent: number, unknown: number, intended: number, missing: number];
 
-function copiesOf(states: ReadonlyMap<number, number>, hasEnded: boolean): Copies {
-  const count = (state: number) => states.get(state) ?? 0;
-  const [sent, reported] = [count(eventState.sent), count(eventState.unknown)];
-  const closed = sent + reported + count(eventState.retracted);
-  const open = Math.max(0, count(eventState.intended) - closed);
-  return withKnownOutcomes([sent, reported, open, count(eventState.missing)], hasEnded);
-}
+/** Returns the number of entries of an event in a state. */
+type CountOf = (state: keyof typeof eventState) => number;
+
+/**
+ * Returns how many copies of an event in a log have no outcome. The number is negative for those that were reported and
+ * whose intents are in an older archive, so that the sum is right.
+ */
+const openIn = (count: CountOf): number =>
+  count('intended') - count('sent') - count('unknown') - count('retracted');
+
+/** The same for a damaged log, in which intents may be lost. */
+const openInDamaged = (count: CountOf): number => Math.max(0, openIn(count));
 
 /** Counts the intended copies of a run that has ended as unknown, and removes unknown ones that are missing. */
 function withKnownOutcomes([sent, unknown, intended, missing]: Copies, hasEnded: boolean): Copies {
@@ -516,7 +526,7 @@ class ArchiveCursor {
   }
 
   get copies(): number {
-    return this.words[this.at + 3]! >>> 2;
+    return this.words[this.at + 3]! >> 2;
   }
 
   isOf([low, high, run]: readonly [number, number, number]): boolean {

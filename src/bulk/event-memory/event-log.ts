@@ -30,6 +30,8 @@ export interface EventBlock {
   readonly run: number;
   /** Two numbers each; valid until the next block is read. */
   readonly fingerprints: Int32Array;
+  /** A damaged block comes before it, so that the intent of its events may be lost. */
+  readonly isAfterDamage?: boolean;
 }
 
 /** Numbers before the fingerprints: signature, state, run, count, checksum of the fingerprints, of the head. */
@@ -113,7 +115,7 @@ export class EventLog {
       this.#position = end!;
       const { state, run } = block;
       const words = new Int32Array(payload.buffer, payload.byteOffset, payload.length / 4);
-      yield { state, run, fingerprints: words };
+      yield { state, run, fingerprints: words, isAfterDamage: this.isDamaged };
     }
   }
 
@@ -200,10 +202,26 @@ export interface RunCopies {
   readonly sent: number;
   /** … and those among them whose outcome is unknown. */
   readonly unknown: number;
-  /** Copies of a killed run, which nobody has reported. */
+  /** Copies of a killed run, which nobody has reported. Negative for those whose intents are in an archive. */
   readonly unreported: number;
   /** Copies of unknown outcome that a look-up found missing, and that may have been found later. */
   readonly missing: number;
+}
+
+/** Sums the copies of an event by run: a report may be in another place than its intent. */
+export function copiesByRun(places: Iterable<RunCopies>) {
+  const runs = new Map<number, Pick<RunCopies, 'unknown' | 'unreported'>>();
+  for (const { run, ...copies } of places) {
+    const { unknown = 0, unreported = 0 } = runs.get(run) ?? {};
+    runs.set(run, {
+      unknown: unknown + copies.unknown,
+      unreported: unreported + copies.unreported,
+    });
+  }
+  // Two processes may have reported the same copy.
+  for (const [run, { unknown, unreported }] of runs)
+    if (unreported < 0) runs.set(run, { unknown: unknown + unreported, unreported: 0 });
+  return runs;
 }
 
 /** Numbers in a block of found events (512 KB). */
@@ -262,21 +280,20 @@ export class FoundEvents {
       for (let copy = 0; copy < count; copy += 1) prints.push(low, high);
       if (count > 0) to.set(run, prints);
     };
-    const unknowns = new Map<number, number>();
+    const closed: RunCopies[] = [];
     let [known, missing, missingOf] = [0, 0, own];
     for (const one of copiesOf(low, high)) {
-      const { run } = one;
       known += one.sent + one.unreported;
       missing += one.missing;
-      if (isOpen(run)) continue;
-      if (one.missing > 0) missingOf = run;
-      unknowns.set(run, (unknowns.get(run) ?? 0) + one.unknown);
+      if (isOpen(one.run)) continue;
+      if (one.missing > 0) missingOf = one.run;
+      closed.push(one);
     }
     const most = Math.max(missing, known > 0 ? 0 : copies);
     const added = Math.max(0, Math.min(most, times - known));
     put(this.#sent, missingOf, added);
     let open = isWhole ? copies - added : 0; // else nobody knows which of equal events arrived
-    for (const [run, unknown] of unknowns) {
+    for (const [run, { unknown }] of copiesByRun(closed)) {
       const resolved = Math.max(0, Math.min(open, unknown));
       put(this.#sent, run, resolved);
       put(this.#resolved, run, resolved);
@@ -314,15 +331,15 @@ export class RecentEvents {
     return this.#count;
   }
 
-  /** Applies a block. */
-  add({ state, run, fingerprints }: EventBlock): void {
+  /** Applies a block. Outcomes of events whose intents are in an archive make `intended` negative. */
+  add({ state, run, fingerprints, isAfterDamage = false }: EventBlock): void {
     for (let index = 0; index < fingerprints.length; index += fingerprintWords) {
       const entry = this.#entryOf(fingerprints[index]!, fingerprints[index + 1]!, run);
       const words = this.#words;
       if (state === eventState.intended) words[entry + at.intended]! += 1;
       else if (state === eventState.missing) words[entry + at.missing]! += 1;
       else {
-        if (words[entry + at.intended]! > 0) words[entry + at.intended]! -= 1;
+        if (words[entry + at.intended]! > 0 || !isAfterDamage) words[entry + at.intended]! -= 1;
         if (state === eventState.sent) words[entry + at.sent]! += 1;
         if (state === eventState.unknown) words[entry + at.unknown]! += 1;
       }
@@ -375,23 +392,15 @@ export class RecentEvents {
       if (words[entry + at.run] === 0) continue;
       const hasOutcome =
         words[entry + at.sent]! + words[entry + at.unknown]! + words[entry + at.missing]! > 0;
-      const intended = words[entry + at.intended]!;
+      const intended = Math.max(0, words[entry + at.intended]!);
       const used = hasOutcome ? 0 : words[entry + at.used]!;
       if (intended + used === 0) continue;
       const moved = open.#entryOf(words[entry]!, words[entry + 1]!, words[entry + at.run]!);
       open.#words[moved + at.intended] = intended;
       open.#words[moved + at.used] = used;
-      words[entry + at.intended] = 0;
+      words[entry + at.intended]! -= intended;
       words[entry + at.used]! -= used;
     }
-  }
-
-  /** Number of the copies of a run without an outcome. */
-  openCopiesOf(run: number): number {
-    let copies = 0;
-    for (let entry = 0; entry < this.#words.length; entry += recentWords)
-      if (this.#words[entry + at.run] === run) copies += this.#words[entry + at.intended]!;
-    return copies;
   }
 
   /** Removes all entries, and keeps the memory for others. */
@@ -461,11 +470,13 @@ export interface RecentEntry {
   readonly sent: number;
   readonly unknown: number;
   readonly missing: number;
+  /** Negative for copies whose intents are in an archive. */
   readonly intended: number;
 }
 
 export interface RecentEvent {
   readonly run: number;
+  /** Negative for copies whose intents are in an archive. */
   readonly intended: number;
   readonly sent: number;
   readonly unknown: number;

@@ -10,6 +10,7 @@ import {
 } from './event-archive.js';
 import { archiveCompleted, SortedEvents } from './event-compaction.js';
 import {
+  copiesByRun,
   eventState,
   FoundEvents,
   RecentEvents,
@@ -173,13 +174,13 @@ export class EventMemory {
     const { count, kinds, row } = block;
     const fingerprints = this.#fingerprints.of(block);
     const known = new Set<number>();
+    const isOfIds = (run: number) => !ids || ids.has(this.#store.runs.get(run)?.run ?? '');
     for (let index = 0; index < count; index += 1) {
       if (kinds[index] !== 1) continue;
-      for (const copies of this.#copies(fingerprints[2 * index]!, fingerprints[2 * index + 1]!)) {
-        const isSent = copies.sent + copies.unknown + copies.unreported > 0; // its intent was not taken back
-        const isOfIds = !ids || ids.has(this.#store.runs.get(copies.run)?.run ?? '');
-        if (isSent && isOfIds) known.add(row[index]!);
-      }
+      let sent = 0;
+      for (const copies of this.#copies(fingerprints[2 * index]!, fingerprints[2 * index + 1]!))
+        if (isOfIds(copies.run)) sent += copies.sent + copies.unknown + copies.unreported;
+      if (sent > 0) known.add(row[index]!); // else its intent was taken back
     }
     return known;
   }
@@ -243,20 +244,16 @@ export class EventMemory {
 
   #addMissing({ text, hasNone }: AbsentEvent): 'missing' | 'skipped' | 'foreign' {
     const print = this.#printOf(text);
-    const unknowns = new Map<number, number>();
-    for (const { run, unknown } of this.#copies(print[0]!, print[1]!)) {
-      unknowns.set(run, (unknowns.get(run) ?? 0) + unknown);
-    }
-    const open = [...unknowns].filter(([, unknown]) => unknown > 0);
+    const runs = copiesByRun(this.#copies(print[0]!, print[1]!));
+    const open = [...runs].filter(([, { unknown }]) => unknown > 0);
     // The memory does not know which of equal events arrived, and counts them.
     if (!hasNone && open.length > 0) return 'skipped';
-    for (const [run, copies] of open) {
-      const fingerprints = repeated(print, copies);
-      const block = { state: eventState.missing, run, fingerprints };
-      this.#store.log.append(block.state, run, fingerprints);
+    for (const [run, { unknown }] of open) {
+      const block = { state: eventState.missing, run, fingerprints: repeated(print, unknown) };
+      this.#store.log.append(block.state, run, block.fingerprints);
       this.#recent.events.add(block);
     }
-    return unknowns.size > 0 ? 'missing' : 'foreign';
+    return runs.size > 0 ? 'missing' : 'foreign';
   }
 
   /**
@@ -300,7 +297,7 @@ export class EventMemory {
         for (let at = 0; at < words.length; at += archiveWords) {
           const [run, state] = [words[at + 2]!, words[at + 3]! & 3];
           const isReported = state === archivedState.intended && this.#store.runs.hasEnded(run);
-          const copies = words[at + 3]! >>> 2;
+          const copies = words[at + 3]! >> 2;
           if (state === archivedState.unknown || isReported) unknown += copies;
           if (state === archivedState.missing) unknown -= copies;
         }
@@ -334,16 +331,18 @@ export class EventMemory {
 
   /** Number of the copies that a killed run intended to send, and that have no outcome. */
   #openCopiesOf(run: number): number {
-    let copies = this.#tables().reduce((sum, table) => sum + table.openCopiesOf(run), 0);
-    for (const archive of this.#archives()) {
-      for (const words of archive.all()) {
+    const open = new Map<string, number>();
+    const add = (event: string, copies: number) => open.set(event, (open.get(event) ?? 0) + copies);
+    for (const table of this.#tables())
+      for (const { low, high, intended, ...one } of table.entries())
+        if (one.run === run && intended !== 0) add(`${low} ${high}`, intended);
+    for (const archive of this.#archives())
+      for (const words of archive.all())
         for (let at = 0; at < words.length; at += archiveWords) {
           const isOpen = words[at + 2] === run && (words[at + 3]! & 3) === archivedState.intended;
-          if (isOpen) copies += words[at + 3]! >>> 2;
+          if (isOpen) add(`${words[at]} ${words[at + 1]}`, words[at + 3]! >> 2);
         }
-      }
-    }
-    return copies;
+    return [...open.values()].reduce((sum, copies) => sum + Math.max(0, copies), 0);
   }
 
   #archives(): readonly EventArchive[] {
@@ -460,7 +459,9 @@ export class EventMemory {
     use();
     this.#matched.set(by, (this.#matched.get(by) ?? 0) + 1);
     if (used < sent) return skipReason.alreadySent;
-    const { run } = found.find(({ unreported }) => unreported > 0)!;
+    const [run] = [...copiesByRun(found)].reduce((a, b) =>
+      b[1].unreported > a[1].unreported ? b : a,
+    );
     const prints = this.#reported.get(run) ?? [];
     prints.push(low, high);
     this.#reported.set(run, prints);

@@ -419,6 +419,65 @@ describe('events of unknown outcome', () => {
     expect(stored()).toEqual([1, 2, 2, 2, 3]);
   });
 
+  describe('of a killed run, which are in an archive when they are reported,', () => {
+    const prune = ['runs', 'prune', '--yes'];
+    /** Kills an upload of four events while the request of two waits for its answer, and archives its memory. */
+    const killed = async (how: { action: 'reset-after' } | { answer: { status: 401 } }) => {
+      const staged = await stage();
+      const { service, world, write, run } = staged;
+      const argv = ['upload', 'log.ndjson', '--resume', '--chunk-size', '2'];
+      write('log.ndjson', lines(1, 2, 3, 4));
+      await service.fault({ after: 1, times: 1, delayMs: 100, ...how });
+      const upload = [...argv, '--concurrency', '1'];
+      const ended = await runOrKill({ world, service }, upload, { stdin: '', kill: true });
+      expect(ended.isKilled).toBe(true);
+      service.clearFaults();
+      expect((await world.run(prune)).code).toBe(0);
+      write('log.ndjson', lines(1, 3)); // the others were rotated away
+      const reported = await run(argv);
+      expect([reported.code, reported.summary]).toMatchObject([6, { unknown: 1, accepted: 0 }]);
+      return { ...staged, upload: async () => run(argv) };
+    };
+
+    it.each<[string, (folder: string, prune: () => Promise<unknown>) => Promise<unknown>]>([
+      ['', async () => undefined],
+      [', with their report', async (_folder, archive) => archive()],
+      [
+        ', and their report in another one',
+        async (folder, archive) => {
+          const first = path.join(folder, 'sent-1-1.archive');
+          renameSync(first, `${first}.away`);
+          await archive();
+          renameSync(`${first}.away`, first);
+          expect(readdirSync(folder)).toContain('sent-2-2.archive');
+        },
+      ],
+    ])('count once%s: a later equal one is sent', async (_what, between) => {
+      const { upload, write, stored, folder, world } = await killed({ action: 'reset-after' });
+      await between(folder(), async () => world.run(prune));
+      write('log.ndjson', lines(1, 3, 5, 3));
+      const { code, summary } = await upload();
+      expect([code, summary]).toMatchObject([0, { accepted: 2, alreadySent: 2 }]);
+      expect((await upload()).summary).toMatchObject({ accepted: 0, alreadySent: 4 });
+      write('log.ndjson', lines(4, 4));
+      const last = await upload();
+      expect([last.code, last.summary]).toMatchObject([6, { accepted: 1, unknown: 1 }]);
+      expect(stored()).toEqual([1, 2, 3, 3, 4, 4, 5]);
+    });
+
+    it('are sent once after verify --settle found them missing', async () => {
+      const { upload, write, stored, world, run } = await killed({ answer: { status: 401 } });
+      const settle = ['verify', 'log.ndjson.rejects.ndjson', '--settle', '-o', 'open.ndjson'];
+      expect((await world.run(settle)).code).toBe(3);
+      const sent = await run(['upload', 'open.ndjson', '--resume']);
+      expect([sent.code, sent.summary]).toMatchObject([0, { accepted: 1 }]);
+      write('log.ndjson', lines(1, 2, 3, 4));
+      const last = await upload();
+      expect([last.code, last.summary]).toMatchObject([6, { unknown: 1, alreadySent: 3 }]);
+      expect(stored()).toEqual([1, 2, 3]);
+    });
+  });
+
   it('are those of a killed run, which a check reports without counting them as reported', async () => {
     const { service, world, run, stored, write } = await stage();
     write('g.ndjson', lines(1, 2, 3, 4, 5));
@@ -729,7 +788,8 @@ describe('the memory', () => {
     expect([before.code, before.stderr]).toEqual([0, expect.stringContaining('a part of')]);
     const pruned = await world.run(['runs', 'prune', '--yes']);
     expect([pruned.code, pruned.stderr]).toEqual([0, expect.stringContaining('a part of')]);
-    for (const n of [2, 3]) expect((await run(['upload', `${n}.ndjson`])).code).toBe(8);
+    // Of the first event, the log still has that it was sent.
+    for (const n of [1, 2, 3]) expect((await run(['upload', `${n}.ndjson`])).code).toBe(8);
     write('4.ndjson', lines(4));
     const { code, stderr } = await run(['upload', '4.ndjson']);
     expect([code, stderr]).toEqual([0, expect.not.stringContaining('a part of')]);
