@@ -14,6 +14,7 @@ import path from 'node:path';
 import { PassThrough } from 'node:stream';
 import { crc32, gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { lockRun } from '../../src/files/file-lock.js';
 import { main } from '../../src/main.js';
 import type { TestServiceOptions } from '../../src/testing.js';
 import { outcomeOf, start } from '../chaos/bin.js';
@@ -1277,6 +1278,40 @@ it('sends events once that a run sends which goes on, while another one skips wh
   expect((await other).code).toBe(0);
   expect(written(service).flat()).toHaveLength(6);
 });
+
+it.each<[string[]]>([[['b.ndjson']], [['i.ndjson', 'b.ndjson']]])(
+  'refuses events of %j that a run sends which goes on before the memory is opened, until the next time',
+  async (inputs) => {
+    const { service, world, run } = await stage();
+    writeFileSync(world.path('i.ndjson'), increments(2));
+    expect((await run('upload', 'i.ndjson')).code).toBe(0);
+    writeFileSync(world.path('a.ndjson'), events(2));
+    const goOn = async () => run('upload', 'a.ndjson', '--resume');
+    expect((await withoutRemovalOfRun(world, goOn)).code).toBe(0);
+    for (const name of ['a.ndjson', 'b.ndjson'])
+      writeFileSync(world.path(name), `${events(6)}${events(1)}`);
+    const memories = path.join(world.stateDir, 'events');
+    const lock = await lockRun(path.join(memories, readdirSync(memories)[0]!, '.opening.lock'));
+    // The other run has read the ledger when it waits for the lock.
+    let gone: ReturnType<typeof goOn> | undefined;
+    const sleep = async () => {
+      if (gone === undefined) lock.release();
+      await (gone ??= goOn());
+    };
+    const upload = ['upload', ...inputs, '--resume'];
+    const runtime = world.runtime();
+    expect(await main(upload, { ...runtime, sleep })).toBe(8);
+    expect((await gone)?.code).toBe(0);
+    expect(runtime.output().stderr).toContain('run the same command again');
+    expect(written(service).flat()).toHaveLength(2 + 7);
+    const next = await run(...upload);
+    expect([next.code, next.summary]).toMatchObject([
+      0,
+      { read: 5 + inputs.length * 2, accepted: 0 },
+    ]);
+    expect(written(service).flat()).toHaveLength(2 + 7);
+  },
+);
 
 describe('after --limit sent a part', () => {
   /** An answer that rejects all records of `increments(count)`. */

@@ -33,6 +33,7 @@ import {
   refuseSentBeyond,
   sentBefore,
   sentNote,
+  type OtherwiseSent,
   type SentBefore,
   type SentSearch,
 } from './sent-before.js';
@@ -40,6 +41,7 @@ import {
   alreadySent,
   otherOptions,
   otherShards,
+  sendsMore,
   startedError,
   type OtherwiseSentInput,
 } from './already-sent-errors.js';
@@ -79,15 +81,6 @@ interface LedgerPlace {
   readonly limit: number | undefined;
   /** Name of standard input in the ledger, if the run has a name. */
   readonly pipe: string | undefined;
-}
-
-/** Runs that may have sent the same records with other options: those that finished, and which of the others count. */
-interface OtherwiseSent {
-  readonly kind: NonIdempotentKind;
-  readonly lines: readonly LedgerEntry[];
-  readonly isWanted?: (run: string) => boolean;
-  /** Runs with the same options, after which this one continues. */
-  readonly own?: readonly LedgerEntry[];
 }
 
 interface FinishedRun {
@@ -169,6 +162,8 @@ export class DuplicateProtection {
   /** Starts of the runs that this one replaces. */
   readonly #replaced: LedgerStart[] = [];
   readonly #started = new Map<NonIdempotentKind, Promise<void>>();
+  /** Runs whose texts are skipped. */
+  #skipped: readonly string[] = [];
 
   constructor(run: LedgerRun, place: LedgerPlace) {
     this.#run = run;
@@ -218,6 +213,7 @@ export class DuplicateProtection {
     if (!sent || !isPiped) await this.#refuseOtherShards(inputs);
     if (!sent && isPiped) await this.#refusePipedOtherwise(inputs);
     if (sent) context.messages.note(sentNote(sent));
+    this.#skipped = sent?.runs ?? [];
     return sent;
   }
 
@@ -473,6 +469,9 @@ export class DuplicateProtection {
     const { open, from } = this.#ledger;
     const known = new Set(open.all.map((start) => start.run));
     const { lines } = readLedger(runs, { matches: this.#isWanted, open, from });
+    // What it sends may have come before the event memory was opened, which then skips it with the text.
+    const continued = this.#skipped.find((run) => !open.areListed([run]));
+    if (continued !== undefined) throw sendsMore(inputs.first, continued);
     if (inputs.totalBytes === undefined)
       return this.#refusePipedMeanwhile(inputs, { lines, known });
     await this.#refuseRivals(inputs);

@@ -268,6 +268,15 @@ interface SentOtherwise {
   readonly own: readonly LedgerEntry[] | undefined;
 }
 
+/** Runs that may have sent the same records with other options: those that finished, and which of the others count. */
+export interface OtherwiseSent {
+  readonly kind: NonIdempotentKind;
+  readonly lines: readonly LedgerEntry[];
+  readonly isWanted?: (run: string) => boolean;
+  /** Runs with the same options, after which this one continues. */
+  readonly own?: readonly LedgerEntry[];
+}
+
 /** Finds the first input of which a run with other options sent the same records. */
 export async function findSentOtherwise(
   writing: WriteContext,
