@@ -52,7 +52,7 @@ export class DialectCheck {
     for (const doubt of this.#doubts(cut, whole, failures)) {
       if (doubt.at === readAt && doubt.dialect === 'backslash') continue; // its error was read so, too
       const found = this.#readOtherwise(doubt, whole, last);
-      readAt = doubt.at;
+      if (doubt.dialect !== 'cells') readAt = doubt.at;
       if (found === 'same') continue;
       this.#bytesUsed += doubt.at;
       return found === 'unread' ? { ...doubt, dialect: undefined } : doubt;
@@ -89,28 +89,41 @@ export class DialectCheck {
     const last = isLast && isWhole;
     const text = last ? most : withoutMarkerStart(most, [quote, delimiter]);
     let isPlain = false;
-    for (const form of dialect === 'backslash' ? backslashForms : this.#errorForms(doubt)) {
+    for (const form of this.#formsOf(doubt)) {
       if (isPlain && form.escapes !== 'none') continue; // reads the same
-      const read = readRecord(text, at, { delimiter, quote, ...form }, { end, last });
+      const marked = { ...form, delimiter, quote };
+      const cells = readOpenings(text, doubt, marked, last);
+      this.#bytesAhead += Math.max(0, cells.at - end); // those before are read at most twice
+      const read =
+        dialect === 'cells'
+          ? ({ at, width: 0, ends: 'invalid' } as const) // the record was read in this form
+          : readRecord(text, at, marked, { end, last });
       this.#bytesAhead += read.at - at;
       if (this.#bytesAhead > mostAhead + 16 * this.#bytesUsed) return 'other'; // in doubt
-      if (read.ends === 'beyond' && isWhole && !isLast) return 'unread';
+      const isOpen = read.ends === 'beyond' || cells.ends === 'beyond';
+      if (isOpen && isWhole && !isLast) return 'unread';
+      const isShort = read.ends === 'here' && read.at < end;
       const isOther =
         read.ends === 'later' ||
-        (read.ends === 'here' && read.at < end && (isRejected || read.width === this.#known.width));
+        cells.ends === 'later' ||
+        (isShort && (isRejected || read.width === this.#known.width));
       if (isOther) return 'other';
       if (form.escapes === 'none')
-        isPlain = form.doubles && !text.subarray(at, read.at).includes(backslash);
+        isPlain =
+          form.doubles && !text.subarray(at, Math.max(read.at, cells.at)).includes(backslash);
     }
     return 'same';
   }
 
-  /** How quotes may be escaped in a record with a quoting error. */
-  #errorForms({ hasBlanks }: DoubtfulRecord): readonly CellForm[] {
+  /** How quotes may be escaped in a record. */
+  #formsOf({ dialect, hasBlanks }: DoubtfulRecord): readonly CellForm[] {
+    if (dialect === 'backslash') return backslashForms;
     const { quote, escape } = this.#markers;
     const doubles = escape.equals(quote);
     const own = { escapes: 'none', doubles } as const;
     const known = escape[0] === backslash ? backslashForms.filter((form) => !form.doubles) : [own];
+    if (dialect === 'cells')
+      return known.filter(({ escapes }) => escapes === 'none' || escapes === 'within quotes');
     const all = this.#known.isEscapeKnown ? known : [own, ...backslashForms];
     return hasBlanks ? [...all, ...all.map((form) => ({ ...form, keepsBlanks: true }))] : all;
   }
@@ -144,6 +157,8 @@ interface DoubtfulRecord {
   readonly quoteAt: number;
   /** Whether blanks are in front of a quoted cell. */
   readonly hasBlanks?: boolean;
+  /** Positions of quotes that may start a cell, if the record has an error. */
+  readonly opening?: readonly number[];
 }
 
 const backslash = 0x5c;
@@ -152,18 +167,21 @@ interface DoubtQuery extends Pick<CsvDialect, 'delimiter' | 'quote'> {
   readonly failures: readonly CsvParseError[];
 }
 
-/** Finds records with a quoting error, of which a later cell may have several lines. */
+/** Finds records with an error, of which a later cell may have several lines. */
 function misplacedQuotes(text: Buffer, cut: SplitRecords, query: DoubtQuery): DoubtfulRecord[] {
   const found: DoubtfulRecord[] = [];
   for (const failure of query.failures) {
     const { what, where } = failure;
-    if (typeof what === 'number' || what === openQuote) continue;
-    const opening = openingQuotes(text, failure, query);
-    if (!opening.some) continue; // none of its cells can have several lines
-    const isBlank = what === strayQuote && opening.isBehindBlanks;
-    const dialect = isBlank ? 'blank' : 'error';
-    const sign = { quoteAt: where, dialect, hasBlanks: opening.someBehindBlanks } as const;
-    found.push({ ...rejectedRecord(text, cut, failure), ...sign });
+    if (what === openQuote) continue;
+    const { opening, someBehindBlanks, isBehindBlanks } = openingQuotes(text, failure, query);
+    if (opening.length === 0) continue; // none of its cells can have several lines
+    const doubtful = { ...rejectedRecord(text, cut, failure), opening };
+    if (typeof what === 'number') {
+      found.push({ ...doubtful, quoteAt: opening[0]!, dialect: 'cells' });
+      continue;
+    }
+    const dialect = what === strayQuote && isBehindBlanks ? 'blank' : 'error';
+    found.push({ ...doubtful, quoteAt: where, dialect, hasBlanks: someBehindBlanks });
   }
   return found;
 }
@@ -231,16 +249,16 @@ function rejectedRecord(text: Buffer, cut: SplitRecords, { at, line, where }: Cs
   return { at, line, end, record: recordsBefore(cut, at), isRejected: true };
 }
 
-/** Looks for quotes that start a cell of a row with an error, up to its last line: some, some behind blanks, and that of the error. */
+/** Finds quotes that start a cell of a row with an error, up to its last line: all, whether some are behind blanks, and that of the error. */
 function openingQuotes(text: Buffer, { at, where }: CsvParseError, query: DoubtQuery) {
   const { delimiter, quote } = query;
   const skipped = blanks.filter((blank) => !blank.equals(delimiter));
-  const found = { some: false, someBehindBlanks: false, isBehindBlanks: false };
+  const found = { opening: [] as number[], someBehindBlanks: false, isBehindBlanks: false };
   const row = text.subarray(0, endOfLine(text, where));
   for (let quoteAt = at; (quoteAt = row.indexOf(quote, quoteAt)) >= 0; quoteAt += quote.length) {
     const start = beforeBlanks(text, at, quoteAt, skipped);
     if (start !== at && !isMarkerAt(text, delimiter, start - delimiter.length)) continue;
-    found.some = true;
+    found.opening.push(quoteAt);
     if (start < quoteAt) found.someBehindBlanks = true;
     if (start < quoteAt && quoteAt === where) found.isBehindBlanks = true;
   }
@@ -283,6 +301,14 @@ function recordsBefore({ bounds, count }: SplitRecords, at: number): number {
   return low;
 }
 
+type Markers = Pick<CsvDialect, 'delimiter' | 'quote'>;
+interface Limits {
+  /** End of the record as it was read. */
+  readonly end: number;
+  /** The input ends with the text. */
+  readonly last: boolean;
+}
+
 /**
  * Reads the record at a position in another form. It `ends` at the end of a line (`here`), with a quoted cell that is
  * closed after `end` (`later`), `beyond` the text, or is `invalid`. Quotes in other cells are text.
@@ -290,25 +316,17 @@ function recordsBefore({ bounds, count }: SplitRecords, at: number): number {
 function readRecord(
   text: Buffer,
   start: number,
-  form: CellForm & Pick<CsvDialect, 'delimiter' | 'quote'>,
-  { end, last }: { readonly end: number; readonly last: boolean },
+  form: CellForm & Markers,
+  limits: Limits,
 ): { at: number; width: number; ends: 'here' | 'later' | 'beyond' | 'invalid' } {
-  const { delimiter, quote, escapes, keepsBlanks } = form;
-  const isBlank = (at: number): boolean =>
-    (text[at] === space || text[at] === tab) && !keepsBlanks && !isMarkerAt(text, delimiter, at);
+  const { delimiter, quote, escapes } = form;
   let at = start;
   for (let width = 1; ; width += 1) {
-    while (isBlank(at)) at += 1;
+    at = afterBlanks(text, at, form);
     if (isMarkerAt(text, quote, at)) {
-      at = closingQuote(text, at + quote.length, form);
-      if (at < 0) return { at: text.length, width, ends: 'beyond' };
-      const isLate = at > end;
-      at += quote.length;
-      while (isBlank(at)) at += 1;
-      if (at >= text.length && !last) return { at, width, ends: 'beyond' };
-      if (at < text.length && !isCellEnd(text, delimiter, at))
-        return { at, width, ends: 'invalid' };
-      if (isLate) return { at, width, ends: 'later' };
+      const cell = readQuotedCell(text, at, form, limits);
+      if (cell.ends !== 'here') return { at: cell.at, width, ends: cell.ends };
+      ({ at } = cell);
     }
     while (at < text.length && !isCellEnd(text, delimiter, at))
       at += escapes === 'everywhere' && text[at] === backslash ? 2 : 1;
@@ -316,6 +334,54 @@ function readRecord(
     if (isLineEnd(text[at])) return { at, width, ends: 'here' };
     at += delimiter.length;
   }
+}
+
+/**
+ * Reads the quoted cells of a record with an error, each as if everything in front of it were text: a program that quotes
+ * only cells with delimiters or line ends writes other quotes as they are, also at the start of a cell. It `ends` like the
+ * first cell that is closed later, else `beyond` the text if any cell does; `at` is how far it was read.
+ */
+function readOpenings(
+  text: Buffer,
+  { opening = [], end }: DoubtfulRecord,
+  form: CellForm & Markers,
+  last: boolean,
+): { at: number; ends: 'here' | 'later' | 'beyond' } {
+  const all = { at: 0, ends: 'here' as 'here' | 'beyond' };
+  for (const quoteAt of opening) {
+    const { at, ends } = readQuotedCell(text, quoteAt, form, { end, last });
+    all.at = Math.max(all.at, at);
+    if (ends === 'later') return { ...all, ends };
+    if (ends === 'beyond') all.ends = ends;
+  }
+  return all;
+}
+
+/** Reads a quoted cell, and the blanks behind it; it `ends` like a record. */
+function readQuotedCell(
+  text: Buffer,
+  quoteAt: number,
+  form: CellForm & Markers,
+  { end, last }: Limits,
+): { at: number; ends: 'here' | 'later' | 'beyond' | 'invalid' } {
+  const { delimiter, quote } = form;
+  const closeAt = closingQuote(text, quoteAt + quote.length, form);
+  if (closeAt < 0) return { at: text.length, ends: 'beyond' };
+  const at = afterBlanks(text, closeAt + quote.length, form);
+  if (at >= text.length && !last) return { at, ends: 'beyond' };
+  if (at < text.length && !isCellEnd(text, delimiter, at)) return { at, ends: 'invalid' };
+  return { at, ends: closeAt > end ? 'later' : 'here' };
+}
+
+function afterBlanks(text: Buffer, from: number, form: CellForm & Markers): number {
+  let at = from;
+  while (
+    (text[at] === space || text[at] === tab) &&
+    !form.keepsBlanks &&
+    !isMarkerAt(text, form.delimiter, at)
+  )
+    at += 1;
+  return at;
 }
 
 /** Leaves out bytes at the end with which a marker may begin: it would not be recognized. */

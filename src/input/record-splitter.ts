@@ -43,7 +43,7 @@ export interface UnclosedQuote {
 /** Dialects that a table may have although most of it can be read without. */
 const otherDialects: Readonly<
   Record<
-    'backslash' | 'blank' | 'error' | 'unquoted',
+    'backslash' | 'blank' | 'cells' | 'error' | 'unquoted',
     { readonly what: string; readonly why?: string; readonly fix: string }
   >
 > = {
@@ -54,6 +54,10 @@ const otherDialects: Readonly<
   blank: {
     what: 'follows a blank, and may start a cell of several lines',
     fix: "if a blank follows each delimiter, add it, like --delimiter ', '; otherwise remove it",
+  },
+  cells: {
+    what: 'may be text: the row has another number of cells than the header, and one of them may have several lines',
+    fix: 'correct that line: double the quotes within a cell, and quote each cell that has one',
   },
   error: {
     what: 'is an error, and a cell behind it may have several lines',

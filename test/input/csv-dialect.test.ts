@@ -253,7 +253,9 @@ const writers = {
 describe('quotes that another program wrote', () => {
   /** What a visitor may type, to make a record of a part of it. */
   const pieces = ['\\', '"', '\n', 'victim,x', ',', '""', String.raw`\"`, 'text', ' ', 'C:\\dir\\'];
-  const cell = fc.array(fc.constantFrom(...pieces), { maxLength: 8 }).map((all) => all.join(''));
+  const cellOfPieces = (all: readonly string[]) =>
+    fc.array(fc.constantFrom(...all), { maxLength: 8 }).map((some) => some.join(''));
+  const cell = cellOfPieces(pieces);
   const rows = fc.array(cell, { minLength: 1, maxLength: 6 });
 
   const others = Object.keys(writers).filter(
@@ -291,7 +293,22 @@ describe('quotes that another program wrote', () => {
       /[,\n]/.test(cell) || cell.startsWith('"')
         ? `"${cell.replaceAll(/["\\]/g, String.raw`\$&`)}"`
         : cell,
+    // only line ends and delimiters need quotes: other text is as it is, also if it starts with one
+    'quotes as they are': (cell: string) =>
+      /[,\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell,
   } as const;
+  const ownCell = '(?:"(?:[^"]|"")*"|[^",\\n][^",\\n]*)?';
+  const standardRow = new RegExp(`${ownCell}(?:,${ownCell}){3}\\n`, 'y');
+  /** Whether a row of the standard begins with a row and ends elsewhere: nothing shows that it is another one. */
+  const isPlausible = (rows: readonly string[]) => {
+    const text = rows.join('');
+    let end = 0;
+    const ends = rows.map((row) => (end += row.length));
+    return ends.some((end, n) => {
+      standardRow.lastIndex = end - rows[n]!.length;
+      return standardRow.test(text) && !ends.includes(standardRow.lastIndex);
+    });
+  };
   const laxCases = Object.keys(lax).flatMap((writer) =>
     [undefined, '"', '\\'].map((escape) => ({ writer: writer as keyof typeof lax, escape })),
   );
@@ -301,12 +318,15 @@ describe('quotes that another program wrote', () => {
   it.each(laxCases.filter(isRightEscape))(
     'do not make a record of a cell behind an error: $writer, --escape $escape',
     async ({ writer, escape }) => {
-      const pairs = fc.array(fc.tuple(cell, cell), { minLength: 1, maxLength: 4 });
+      const size = fc.constantFrom('5" disk', ...(writer === 'quotes as they are' ? ['5'] : []));
+      const wide = cellOfPieces([...pieces, '\nvictim,1,2,x\n']);
+      const pairs = fc.array(fc.tuple(wide, size, wide), { minLength: 1, maxLength: 4 });
       await fc.assert(
         fc.asyncProperty(pairs, chunkSizes, async (cells, sizes) => {
           const lines = cells.map(
-            ([one, other], n) => `u${n},${lax[writer](one)},5" disk,${lax[writer](other)}\n`,
+            ([one, size, other], n) => `u${n},${lax[writer](one)},${size},${lax[writer](other)}\n`,
           );
+          fc.pre(writer !== 'quotes as they are' || !isPlausible(lines));
           const text = `identity,Note,Size,City\n${lines.join('')}`;
           const options = { inputFormat: 'csv', delimiter: ',' } as const;
           const read = await readText(chunked(Buffer.from(text), sizes), {
@@ -325,6 +345,11 @@ describe('quotes that another program wrote', () => {
     ['a blank behind the quote before', '"ann" ,"x\nbob,1,2\ny",3', undefined],
     ['a quote in a bare cell before', 'ann,5" pipe,"x\nbob,1,2\ny"', undefined],
     ['a blank in front of it', 'ann, "x\nbob,1,2\ny",3', '\\'],
+    ['a quote at the start of a bare cell before', 'ann,"5" pipe,"x\nbob,1,2\ny"', undefined],
+    ['a quote at the start of a bare cell, and a comma', 'ann,x"5,"a,",\nbob,1,2\ny"', undefined],
+    ['nothing but a quote before', 'ann,","x\nbob,1,2\ny"', undefined],
+    ['a quote before, so that cells are missing', 'ann,"5,"\nbob,1,2\ny"', undefined],
+    ['a quote before, so that there are more cells', 'ann,"5,",1,2\nbob,1,2\ny"', undefined],
   ])('stop before a cell of several lines with %s', async (_, row, escape) => {
     const options = { inputFormat: 'csv', delimiter: ',', ...(escape && { escape }) } as const;
     const read = await readText(`identity,a,b\n${row}\n`, options);
@@ -353,6 +378,48 @@ describe('quotes that another program wrote', () => {
     const text = `identity,a,b\n${errors.join('\n')}\nlast,1,2\n`;
     const read = await readText(text, { inputFormat: 'csv', delimiter: ',' });
     expect([read.error, read.rows.map(({ text: row }) => row)]).toEqual([undefined, ['last,1,2']]);
+  });
+
+  it('do not stop before one wrong row in a table whose cells have one line', async () => {
+    const texts = [
+      'x',
+      '',
+      'a, b',
+      'say "hi", you',
+      '{"a":"b","c":[1]}',
+      'end,',
+      '"q"',
+      'C:\\dir',
+      '"',
+    ];
+    const table = fc.array(fc.array(fc.constantFrom(...texts), { minLength: 3, maxLength: 3 }));
+    const wrong = fc.constantFrom(
+      'w,"x"y","z","end,"',
+      'w,x"y,"a, b","z"',
+      'w,"a"',
+      'w,"a,",x,"b","c"',
+    );
+    const writer = fc.constantFrom(writers.doubled, (cell: string) =>
+      /[",]/.test(cell) ? writers.doubled(cell) : cell,
+    );
+    await fc.assert(
+      fc.asyncProperty(
+        table,
+        table,
+        wrong,
+        writer,
+        chunkSizes,
+        async (above, below, row, write, sizes) => {
+          const line = (cells: readonly string[]) => ['u', ...cells.map(write)].join(',');
+          const lines = ['identity,a,b,c', ...above.map(line), row, ...below.map(line), ''];
+          const options = { inputFormat: 'csv', delimiter: ',' } as const;
+          const read = await readText(chunked(Buffer.from(lines.join('\n')), sizes), options);
+          expect([read.error, read.parseErrors.map(({ raw }) => raw)]).toEqual([undefined, [row]]);
+          expect(read.rows).toHaveLength(above.length + below.length);
+        },
+      ),
+      { numRuns: runs(500) },
+    );
   });
 
   it('do not stop a table of the standard, but for what could be a cell of another program', async () => {

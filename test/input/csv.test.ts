@@ -321,17 +321,14 @@ function quotingErrorIn(text: string, start: number): number | undefined {
   return quoted ? start + quoted[0].length : undefined;
 }
 
-/** Whether a row with a quoting error ends on a later line than the error, if a quote in a bare cell is text. */
+/** Whether a row with an error has a quoted cell that is closed on a later line than the error, if the text in front of it has none. */
 function mayGoOn(text: string, start: number, errorAt: number): boolean {
-  const cell = /("(?:[^"]|"")*"|(?!")[^,\r\n]*)(?:,|(?=\r|\n|$))/y;
-  cell.lastIndex = start;
-  for (let match = cell.exec(text); match; match = cell.exec(text)) {
-    const [whole, content = ''] = match;
-    const closedAt = match.index + content.length - 1;
-    if (content.startsWith('"') && /[\r\n]/.test(text.slice(errorAt, closedAt))) return true;
-    if (!whole.endsWith(',')) return false;
-  }
-  return false;
+  const lines = text.slice(start, errorAt + text.slice(errorAt).search(/[\r\n]|$/));
+  const quoted = /"(?:[^"]|"")*"(?!")(?=,|\r|\n|$)/y;
+  return [...lines.matchAll(/(?<=^|,)"/g)].some(({ index }) => {
+    quoted.lastIndex = start + index;
+    return quoted.test(text) && quoted.lastIndex - 1 > start + lines.length;
+  });
 }
 
 /** The rules of CsvCutter with regular expressions on a string; the header is on line 1. */
@@ -356,9 +353,9 @@ function slowlyRead(text: string, columns: number): string[] {
     const record = text.slice(start, end);
     const errorAt = broken ? quotingErrorIn(text, cellAt) : end;
     if (errorAt === undefined) break; // an open quote ends the input
-    if (broken && mayGoOn(text, start, errorAt)) break; // so does a row that may have more lines
-    if (broken) outcomes.push(outcome({ line, error: '' }));
-    else if (record !== '' && cells.length !== columns) outcomes.push(outcome({ line, error: '' }));
+    const isWrong = broken || (record !== '' && cells.length !== columns);
+    if (isWrong && mayGoOn(text, start, errorAt)) break; // so does a row that may have more lines
+    if (isWrong) outcomes.push(outcome({ line, error: '' }));
     else if (record !== '') outcomes.push(outcome({ line, text: record, cells }));
     const lineEnd = /\r\n|\r|\n|$/g;
     lineEnd.lastIndex = errorAt;

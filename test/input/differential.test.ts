@@ -38,9 +38,10 @@ it(`reads ${documents} random CSV documents like csv-parse`, { timeout: patience
     } as const;
     const read = await readText(chunked(encode(text, encoding), sizes), options);
     // Before a quote that may be of another dialect, the rest is not read.
-    const isStopped = /follows a blank|escaped with a backslash|is an error/.test(
-      String(read.error),
-    );
+    const isStopped =
+      /follows a blank|escaped with a backslash|is an error|another number of cells/.test(
+        String(read.error),
+      );
     const found = outcomesOf(isStopped ? { ...read, error: undefined } : read);
     const expected = expectedOf(document).slice(0, isStopped ? found.length : undefined);
     if (found.join() !== expected.join()) expect(found, said(seed, text)).toEqual(expected);

@@ -103,6 +103,19 @@ it.each([
   expect([code, users]).toEqual([8, []]);
 });
 
+it.each([
+  ['within a cell', 'e"v,"x\nadmin,x,y\nend"\n'],
+  ['around the start of a cell', '"e"v,"x\nadmin,x,y\nend"\n'],
+  ['at the start of a cell', '"e,"\nadmin,x,y\nend"\n'],
+])('stops before the lines of a cell behind a quote %s', async (_, text) => {
+  for (const argv of [['upload'], ['demerge', '--yes'], ['upload', '--recover-quotes']]) {
+    const table = `identity,Nick,Bio\nann,a,x\neve,${text}bob,b,y\n`;
+    const { code, stderr, users } = await run(table, [...argv, 'users.csv']);
+    expect([code, stderr]).toEqual([8, expect.stringContaining('the quote on line 3')]);
+    expect(users.filter((user) => user !== 'ann')).toEqual([]);
+  }
+});
+
 describe('D an unclosed quote', () => {
   it('stops the run with exit 8 before any later record is sent', async () => {
     const { code, stderr, users } = await run(open, ['upload', 'users.csv']);
