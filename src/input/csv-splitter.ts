@@ -20,7 +20,12 @@ import {
   type Skip,
   type UnclosedQuote,
 } from './record-splitter.js';
-import { DialectCheck, type KnownDialect, type OtherRecord } from './dialect-check.js';
+import {
+  DialectCheck,
+  SkippedQuotes,
+  type KnownDialect,
+  type OtherRecord,
+} from './dialect-check.js';
 import { incompleteBytes } from './encoding.js';
 import type { RowParseError } from './row-block.js';
 
@@ -54,6 +59,10 @@ export class CsvSplitter implements RecordSplitter {
   readonly #check: DialectCheck;
   /** Rest of the record being skipped: cells, or only the line of an error. */
   #skipping: 'cells' | 'line' | undefined;
+  /** Quotes of that record, its quoting error, and the bytes of its current line that were skipped. */
+  #skippedQuotes: SkippedQuotes;
+  #skippedError: UnclosedQuote | undefined;
+  #skippedColumns = 0;
 
   constructor(
     header: readonly string[],
@@ -68,6 +77,7 @@ export class CsvSplitter implements RecordSplitter {
     this.#maxRecordBytes = known.maxRecordBytes;
     this.#check = new DialectCheck(markers, { ...known, width: header.length });
     this.#scanner = new CsvScanner(program, markers, { recovers });
+    this.#skippedQuotes = new SkippedQuotes(markers);
   }
 
   /** Splits most windows at once, and long ones in parts, because the scanner copies its text each time. */
@@ -108,8 +118,18 @@ export class CsvSplitter implements RecordSplitter {
     this.#skipping ??= isComment ? 'line' : 'cells';
     const skip =
       this.#skipping === 'line' ? skipLine(text, line, last) : this.#skipCells(text, line, last);
-    if (skip.done) this.#skipping = undefined;
-    return skip;
+    const skipped = text.subarray(0, skip.used);
+    this.#skippedQuotes.add(skipped);
+    const lineStart = startOfLine(skipped, skipped.length);
+    this.#skippedColumns = skipped.length - lineStart + (lineStart > 0 ? 0 : this.#skippedColumns);
+    const unclosed = this.#skippedQuotes.openCell ? this.#skippedError : undefined;
+    if (skip.done) {
+      this.#skipping = undefined;
+      this.#skippedQuotes = new SkippedQuotes(this.markers);
+      this.#skippedError = undefined;
+      this.#skippedColumns = 0;
+    }
+    return unclosed ? { ...skip, unclosed } : skip;
   }
 
   /** Skips cells; `text` starts with a cell. */
@@ -137,8 +157,12 @@ export class CsvSplitter implements RecordSplitter {
     last: boolean,
   ): Skip {
     const { what, where, line, lineEnds, limit } = failure;
+    const place = placeOf(failure, text);
+    if (startOfLine(text, where) === 0) place.column += this.#skippedColumns;
     if (what === openQuote && !this.#recovers)
-      return { used: 0, line, done: true, unclosed: { ...placeOf(failure, text), limit } };
+      return { used: 0, line, done: true, unclosed: { ...place, limit } };
+    if (what !== openQuote)
+      this.#skippedError = { ...place, dialect: this.#skippedQuotes.dialectOf(text, failure) };
     this.#skipping = 'line';
     const skip = skipLine(text.subarray(where), line + lineEnds, last);
     return { ...skip, used: skip.used + where };
@@ -249,7 +273,7 @@ const lineEndsIn = (text: Buffer, from: number, to: number): number =>
 const placeOf = (
   { line, lineEnds, where }: Pick<CsvParseError, 'line' | 'lineEnds' | 'where'>,
   text: Buffer,
-): UnclosedQuote => {
-  const lineStart = Math.max(text.lastIndexOf('\n', where), text.lastIndexOf('\r', where)) + 1;
-  return { line: line + lineEnds, column: where - lineStart + 1 };
-};
+) => ({ line: line + lineEnds, column: where - startOfLine(text, where) + 1 });
+
+const startOfLine = (text: Buffer, at: number): number =>
+  Math.max(text.lastIndexOf('\n', at), text.lastIndexOf('\r', at)) + 1;

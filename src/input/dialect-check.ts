@@ -1,6 +1,7 @@
 import { endOfLine, CR, LF, type SplitRecords, type UnclosedQuote } from './record-splitter.js';
 import {
   isMarkerAt,
+  longestMarker,
   openQuote,
   strayQuote,
   type CsvDialect,
@@ -84,6 +85,8 @@ export class DialectCheck {
     const { delimiter, quote } = this.#markers;
     if (dialect === 'unquoted') return 'other';
     if (dialect === 'blank' && isOddOnLine(whole, quote, quoteAt)) return 'other';
+    const isLong = end - at > this.#known.maxRecordBytes;
+    if (isLong && doubt.opening) return dialect === 'cells' ? 'same' : 'other'; // as in SkippedQuotes
     const most = whole.subarray(0, at + this.#known.maxRecordBytes);
     const isWhole = most.length === whole.length;
     const last = isLast && isWhole;
@@ -106,6 +109,7 @@ export class DialectCheck {
       const isOther =
         read.ends === 'later' ||
         cells.ends === 'later' ||
+        (cells.ends === 'beyond' && !isWhole) || // too long to tell
         (isShort && (isRejected || read.width === this.#known.width));
       if (isOther) return 'other';
       if (form.escapes === 'none')
@@ -250,19 +254,64 @@ function rejectedRecord(text: Buffer, cut: SplitRecords, { at, line, where }: Cs
 }
 
 /** Finds quotes that start a cell of a row with an error, up to its last line: all, whether some are behind blanks, and that of the error. */
-function openingQuotes(text: Buffer, { at, where }: CsvParseError, query: DoubtQuery) {
-  const { delimiter, quote } = query;
-  const skipped = blanks.filter((blank) => !blank.equals(delimiter));
+function openingQuotes(
+  text: Buffer,
+  { at, where }: Pick<CsvParseError, 'at' | 'where'>,
+  markers: Markers,
+) {
   const found = { opening: [] as number[], someBehindBlanks: false, isBehindBlanks: false };
   const row = text.subarray(0, endOfLine(text, where));
-  for (let quoteAt = at; (quoteAt = row.indexOf(quote, quoteAt)) >= 0; quoteAt += quote.length) {
-    const start = beforeBlanks(text, at, quoteAt, skipped);
-    if (start !== at && !isMarkerAt(text, delimiter, start - delimiter.length)) continue;
+  for (const { quoteAt, start } of cellQuotes(row, at, markers)) {
     found.opening.push(quoteAt);
     if (start < quoteAt) found.someBehindBlanks = true;
     if (start < quoteAt && quoteAt === where) found.isBehindBlanks = true;
   }
   return found;
+}
+
+/** Yields quotes that start a cell, and where the blanks in front of each start. `from` is the start of a cell. */
+function* cellQuotes(
+  text: Buffer,
+  from: number,
+  { delimiter, quote }: Markers,
+): Generator<{ readonly quoteAt: number; readonly start: number }> {
+  const skipped = blanks.filter((blank) => !blank.equals(delimiter));
+  for (let quoteAt = from; (quoteAt = text.indexOf(quote, quoteAt)) >= 0; quoteAt += quote.length) {
+    const start = beforeBlanks(text, from, quoteAt, skipped);
+    if (start === from || isMarkerAt(text, delimiter, start - delimiter.length))
+      yield { quoteAt, start };
+  }
+}
+
+/**
+ * The quotes of a record that is skipped in parts, because it is too long. If a cell of it may start with a quote, and it has a
+ * quoting error, nothing shows where it ends.
+ */
+export class SkippedQuotes {
+  readonly #markers: CsvDialect;
+  /** End of the part before: a delimiter and blanks in front of a quote. */
+  #before = Buffer.alloc(0);
+  /** Whether a quote so far may start a cell. */
+  openCell = false;
+
+  constructor(markers: CsvDialect) {
+    this.#markers = markers;
+  }
+
+  /** Returns the dialect in which an error of the record is none. `text` starts with a cell. */
+  dialectOf(text: Buffer, { what, where }: Pick<CsvParseError, 'what' | 'where'>) {
+    const { isBehindBlanks } = openingQuotes(text, { at: 0, where }, this.#markers);
+    return what === strayQuote && isBehindBlanks ? 'blank' : 'error';
+  }
+
+  add(part: Buffer): void {
+    if (this.openCell || this.#markers.quote.length === 0) return;
+    const text = Buffer.concat([this.#before, part]);
+    const seen = Math.max(0, this.#before.length - this.#markers.quote.length + 1);
+    for (const { quoteAt } of cellQuotes(text, 0, this.#markers))
+      if (quoteAt >= seen) this.openCell = true;
+    this.#before = Buffer.from(text.subarray(-2 * longestMarker)); // a copy, to free the rest
+  }
 }
 
 /** Blanks that may be in front of a quoted cell, also ones that nobody sees, and the `=` of a spreadsheet. */

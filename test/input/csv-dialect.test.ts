@@ -380,6 +380,70 @@ describe('quotes that another program wrote', () => {
     expect([read.error, read.rows.map(({ text: row }) => row)]).toEqual([undefined, ['last,1,2']]);
   });
 
+  describe('in a record that is longer than --max-record-bytes', () => {
+    const long = 'A'.repeat(9000);
+    const cell = 'x\nbob,1,2\nend"';
+    const read = (row: string, size: number, recoverQuotes: boolean) => {
+      const chunks = chunked(Buffer.from(`identity,a,b\nann,1,2\n${row}\nlast,1,2\n`), [size]);
+      const options = { inputFormat: 'csv', delimiter: ',', maxRecordBytes: 1000 } as const;
+      return readText(chunks, { ...options, recoverQuotes });
+    };
+    const sizes = [7, 100, 1003, 5000, 40_000];
+    const cases = sizes.flatMap((size) =>
+      [false, true].map((recovers) => [size, recovers] as const),
+    );
+
+    it.each([
+      ['a blank in front of a long line', `eve, "${long}\n${cell}`, 'follows a blank', 6],
+      ['an error in front of a long line', `eve,e"v,"${long}\n${cell}`, 'is an error', 6],
+      ['an error far in front of a cell', `eve,e"v${long},"${cell}`, 'is an error', 6],
+      ['an error far behind a quote', `eve,"a,",${long}x"y\n${cell}`, 'is an error', 9011],
+      [
+        'an error in front of many lines',
+        `eve,e"v,"x\n${'bob,1,2\n'.repeat(900)}"`,
+        'is an error',
+        6,
+      ],
+    ])('stop before %s', async (_, row, what, column) => {
+      for (const [size, recovers] of cases) {
+        const { rows, error } = await read(row, size, recovers);
+        expect(rows.map(({ line }) => line)).toEqual([2]);
+        expect([size, String(error)]).toEqual([size, expect.stringContaining(what)]);
+        expect(error).toMatchObject({ id: 'E-CSV-QUOTE', details: { line: 3, column } });
+      }
+    });
+
+    it.each(['quotes as they are', 'blanks behind quotes', 'tabs around quotes'] as const)(
+      'do not make a record of a cell behind an error: %s',
+      async (writer) => {
+        const parts = cellOfPieces([...pieces, '\nvictim,1,2,x\n', 'A'.repeat(1500)]);
+        const pairs = fc.array(fc.tuple(parts, parts), { minLength: 1, maxLength: 4 });
+        await fc.assert(
+          fc.asyncProperty(pairs, fc.constantFrom(...sizes), async (cells, size) => {
+            const lines = cells.map(
+              ([one, other], n) => `u${n},${lax[writer](one)},5" disk,${lax[writer](other)}\n`,
+            );
+            const text = `identity,Note,Size,City\n${lines.join('')}`;
+            const options = { inputFormat: 'csv', delimiter: ',', maxRecordBytes: 1000 } as const;
+            const { rows } = await readText(chunked(Buffer.from(text), [size]), options);
+            expect(rows.map(({ text }) => text).filter((text) => text.includes('victim'))).toEqual(
+              [],
+            );
+          }),
+          { numRuns: runs(500) },
+        );
+      },
+    );
+
+    it('do not stop before a long row without quotes that start a cell', async () => {
+      for (const [size, recovers] of cases) {
+        const { rows, parseErrors, error } = await read(`eve,5" ${long}"y,x"`, size, recovers);
+        expect([error, parseErrors.map(({ line }) => line)]).toEqual([undefined, [3]]);
+        expect(rows.map(({ line }) => line)).toEqual([2, 4]);
+      }
+    });
+  });
+
   it('do not stop before one wrong row in a table whose cells have one line', async () => {
     const texts = [
       'x',

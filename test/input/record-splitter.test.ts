@@ -101,6 +101,7 @@ describe('memory', () => {
 
   it.each<[InputFormat, string, string, number]>([
     ['csv', 'a,b\n1,2\n3,', '\n5,6\n', 4],
+    ['csv', 'a,b\n1,2\n3,x"', '\n5,6\n', 4],
     ['ndjson', '{"a":1}\n{"a":"', '"}\n\n{"a":2}\n', 4],
     ['json', '[{"a":1}\n,{"a":"', '"},\n{"a":2}]\n', 3],
     ['list', 'a\n', '\nb\n', 3],

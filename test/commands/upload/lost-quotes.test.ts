@@ -107,10 +107,14 @@ it.each([
   ['within a cell', 'e"v,"x\nadmin,x,y\nend"\n'],
   ['around the start of a cell', '"e"v,"x\nadmin,x,y\nend"\n'],
   ['at the start of a cell', '"e,"\nadmin,x,y\nend"\n'],
+  ['in front of a long line', `e"v,"${'x'.repeat(2000)}\nadmin,x,y\nend"\n`],
+  ['in front of a long cell', `e"v,"x\nadmin,x,y\n${'x'.repeat(2000)}\nend"\n`],
+  ['and a blank in front of a long line', `e, "${'x'.repeat(2000)}\nadmin,x,y\nend"\n`],
 ])('stops before the lines of a cell behind a quote %s', async (_, text) => {
   for (const argv of [['upload'], ['demerge', '--yes'], ['upload', '--recover-quotes']]) {
     const table = `identity,Nick,Bio\nann,a,x\neve,${text}bob,b,y\n`;
-    const { code, stderr, users } = await run(table, [...argv, 'users.csv']);
+    const flags = [...argv, '--max-record-bytes', '1024'];
+    const { code, stderr, users } = await run(table, [...flags, 'users.csv']);
     expect([code, stderr]).toEqual([8, expect.stringContaining('the quote on line 3')]);
     expect(users.filter((user) => user !== 'ann')).toEqual([]);
   }
