@@ -51,6 +51,8 @@ const isOpen: Readonly<Record<State, boolean>> = {
   broken: false,
 };
 
+const lineBreakInString = 'line break inside a string (is a quote missing?)';
+
 /** First bytes of JSON values, and the closing brackets of arrays and objects. */
 const valueStarts: ReadonlySet<number> = new Set(Buffer.from('{["-0123456789tfn'));
 const closing: Readonly<Record<number, number>> = { 91: 93, 123: 125 };
@@ -135,13 +137,29 @@ export class JsonArraySplitter implements RecordSplitter {
   }
 
   skip(text: Buffer, line: number, last: boolean): Skip {
+    if (this.#isInRest)
+      return this.#breakSkipped(
+        text,
+        line,
+        'text after the array, too long to check (--max-record-bytes)',
+      );
     this.#elements.load(text);
     const end = this.#skipping ? this.#elements.rest(0) : this.#elements.end(0);
     this.#skipping = end === BEYOND && !last;
+    if (end === LINE_BREAK) {
+      const breakLine = lines(text, line)(this.#elements.stoppedAt);
+      return this.#breakSkipped(text, line, `${lineBreakInString}, on line ${breakLine}`);
+    }
     if (!this.#skipping) this.#state = 'comma';
     const used = end < 0 ? this.#elements.stoppedAt : end;
     this.#noteColumn(text, used);
     return { used, line: lines(text, line)(used), done: !this.#skipping };
+  }
+
+  /** Ends the input in a text that is skipped: what follows must not become records. */
+  #breakSkipped(text: Buffer, line: number, error: string): Skip {
+    this.#state = 'broken';
+    return { used: text.length, line: lines(text, line)(text.length), done: true, error };
   }
 
   /** Consumes a record, a comma or a bracket; returns the position after it, or BEYOND. */
@@ -172,8 +190,7 @@ export class JsonArraySplitter implements RecordSplitter {
       return this.#break(found, from, { at: text.length, error: 'the text ends here' });
     }
     if (end === LINE_BREAK) {
-      const error = 'line break inside a string (is a quote missing?)';
-      return this.#break(found, from, { at: this.#elements.stoppedAt, error });
+      return this.#break(found, from, { at: this.#elements.stoppedAt, error: lineBreakInString });
     }
     const close = closing[text[from]!];
     if (close !== undefined && text[end - 1] !== close) {

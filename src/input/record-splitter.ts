@@ -78,6 +78,8 @@ export interface Skip {
   readonly line: number;
   readonly done: boolean;
   readonly unclosed?: UnclosedQuote | undefined;
+  /** What is wrong with the record, if it is not only too long. */
+  readonly error?: string;
 }
 
 /** Splits the text of one input into records, independent of its source. */
@@ -173,9 +175,11 @@ export async function* splitBlocks(input: SplitInput): AsyncGenerator<RowBlock> 
     if (cut.used > 0) continue;
     // A line end of up to two bytes is not part of the record.
     if (text.length > maxRecordBytes + 2) {
-      const parseError = overlongError(text, line, maxRecordBytes);
-      line = await skipRecord(input, line);
-      yield toBlock(text.subarray(0, 0), { ...noRecords, parseErrors: [parseError] });
+      const tooLong = overlongError(text, line, maxRecordBytes);
+      const skipped = await skipRecord(input, line);
+      ({ line } = skipped);
+      const parseErrors = [{ ...tooLong, error: skipped.error ?? tooLong.error }];
+      yield toBlock(text.subarray(0, 0), { ...noRecords, parseErrors });
     } else if (window.ended) {
       const { incomplete: error } = cut;
       const heldBack = error && { at: 0, line, error, raw: Buffer.from(rawExcerpt(text)) };
@@ -244,8 +248,8 @@ function rejectHeaders(
 
 const repeatedHeader = 'the row repeats the header, as in files that were joined: remove it';
 
-/** Drops the rest of a record; returns the line after it. */
-async function skipRecord(input: SplitInput, from: number): Promise<number> {
+/** Drops the rest of a record; returns the line after it, and what else is wrong with it. */
+async function skipRecord(input: SplitInput, from: number): Promise<Pick<Skip, 'line' | 'error'>> {
   const { source, window, cutter } = input;
   let line = from;
   for (;;) {
@@ -253,7 +257,7 @@ async function skipRecord(input: SplitInput, from: number): Promise<number> {
     if (skip.unclosed) throw unclosedQuote(source, skip.unclosed);
     line = skip.line;
     window.drop(skip.used);
-    if (skip.done || window.ended) return line;
+    if (skip.done || window.ended) return skip;
     await window.grow();
   }
 }

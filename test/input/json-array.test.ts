@@ -130,6 +130,49 @@ describe('a broken JSON array', () => {
   });
 });
 
+describe('text that is longer than a record may be', () => {
+  const long = 'x'.repeat(300_000);
+  it.each([
+    [
+      'behind an array in an object',
+      `{"users":["ann"],"admin":["${long}"],"b":["bob"]}`,
+      'users',
+      'text after the array',
+    ],
+    [
+      'behind an array, of many strings',
+      `{"users":["ann"],${`"admin":"bob",`.repeat(500)}"c":1}`,
+      'users',
+      'text after the array',
+    ],
+    [
+      'with a line break in a string',
+      `["ann","${long}\n,","bob"]`,
+      undefined,
+      'line break inside a string',
+    ],
+    [
+      'with a line break in an object',
+      `["ann",{"a":"${long}\n"},"bob"]`,
+      undefined,
+      'line break inside a string',
+    ],
+  ])('is one error, and makes no records of what follows: %s', async (_, text, records, error) => {
+    for (const size of [1001, 100_000, 1_000_000]) {
+      const options = {
+        inputFormat: 'json',
+        maxRecordBytes: 1000,
+        ...(records && { records }),
+      } as const;
+      const read = await readText(chunked(Buffer.from(text), [size]), options);
+      expect(read.rows.map((row) => row.text)).toEqual(['"ann"']);
+      expect(read.parseErrors).toMatchObject([
+        { line: 1, error: expect.stringContaining(error) as string },
+      ]);
+    }
+  });
+});
+
 function isJson(text: string): boolean {
   try {
     JSON.parse(text);

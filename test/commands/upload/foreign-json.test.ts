@@ -302,6 +302,16 @@ describe('--records', () => {
     expect(final.code).toBe(code === 0 ? 0 : 3);
   });
 
+  it('demerges no name or text behind the array, however much follows it', async () => {
+    const { world, service } = await serve();
+    const text = `{"users":["ann"],"admin":["${'x'.repeat(5000)}","bob"]}`;
+    writeFileSync(world.path('leavers.json'), text);
+    const argv = ['demerge', 'leavers.json', '--records', 'users', '--yes'];
+    const { code, stderr } = await world.run([...argv, '--max-record-bytes', '1024']);
+    expect([code, stderr]).toEqual([3, expect.stringContaining('text after the array')]);
+    expect(written(service).flat()).toEqual(['ann']);
+  });
+
   it('reads a large array after a large member, and rejects what is broken in it', async () => {
     const rows = Array.from({ length: 50_000 }, (_, n) => `{"identity":"u${n}","a":${n}}`);
     const text = `{"note":${JSON.stringify('x'.repeat(500_000))},"list":[${rows.join(',')},]}`;
