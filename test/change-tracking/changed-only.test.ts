@@ -466,6 +466,8 @@ describe('upload --changed', () => {
     expect(plan.summary.plan).toEqual({ new: 2, changed: 1, unchanged: 1, gone: 3 });
     expect(plan.summary).toMatchObject({ read: 4, unchanged: 1, notSent: 3, accepted: 0 });
     expect(readFileSync(world.path('gone.csv'), 'utf8')).toBe('u2\nu3\n"a,""b"""\n');
+    const asList = await run('demerge', 'gone.csv', '--check', '--input-format', 'list');
+    expect([asList.code, asList.summary.notSent]).toEqual([0, 3]);
     expect(server.received).toHaveLength(1);
     expect((await run(...upload)).summary.accepted).toBe(3);
     const text = await world.run([...upload, '--check']);
