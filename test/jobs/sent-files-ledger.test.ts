@@ -1412,6 +1412,37 @@ describe('after --limit sent a part', () => {
     expect((await run('upload', 'i.ndjson', '--resume')).summary.resumed).toBe(3);
   });
 
+  it.each([
+    ['upload', []],
+    ['demerge', ['--yes']],
+  ])(
+    '%s is refused, although only the folder of that run was left, also pruned',
+    async (name, more) => {
+      const { service, world, run } = await stage();
+      const write = async (...flags: string[]) => run(name, 'i.ndjson', ...more, ...flags);
+      const users = '{"identity":"a"}\n{"identity":"b"}\n{"identity":"c"}\n';
+      writeFileSync(world.path('i.ndjson'), name === 'upload' ? increments(3) : users);
+      const part = await withoutRemovalOfRun(world, async () => write('--limit', '2'));
+      expect(part.code).toBe(0);
+      const runs = path.join(world.stateDir, 'runs');
+      cpSync(runs, world.path('left'), { recursive: true });
+      for (const flags of [[], ['--fresh'], ['--limit', '2']]) {
+        cpSync(world.path('left'), runs, { recursive: true });
+        const { code, stderr } = await write(...flags);
+        expect([code, stderr], flags.join(' ')).toEqual([8, expect.stringContaining(refusal)]);
+      }
+      cpSync(world.path('left'), runs, { recursive: true });
+      const asked = await world.run(['runs', 'prune'], { tty: true, stdin: 'no\n' });
+      expect([asked.code, asked.stderr]).toEqual([2, expect.not.stringContaining('go out again')]);
+      const pruned = await world.run(['runs', 'prune', '--yes']);
+      expect([pruned.code, pruned.stderr]).toEqual([0, expect.stringContaining('forgot 1 of 1')]);
+      expect(pruned.stderr).not.toContain('would be sent again');
+      expect((await write()).code).toBe(8);
+      expect(service.requests()).toHaveLength(1);
+      expect((await write('--again')).code).toBe(0);
+    },
+  );
+
   it('demerges are refused, and profiles are not', async () => {
     const { world, run } = await stage();
     writeFileSync(world.path('d.csv'), 'identity\na\nb\n');

@@ -2,6 +2,7 @@ import { EngagectlError } from '../../errors.js';
 import { tryLockRun } from '../../files/file-lock.js';
 import { lockPath, removeRun, journalPath, type RunFolder, type RunPlace } from './run-folder.js';
 import { appendDiscarded, ledgerPath, readLedger } from './sent-files-ledger.js';
+import { isFinished } from './resume.js';
 import { readJournal } from '../../bulk/journal/journal.js';
 import {
   hasSent,
@@ -88,7 +89,8 @@ export async function forgetRuns(
  */
 export function recordDiscarded(root: string, run: RunPlace, now: number): void {
   const { open, damage } = readLedger(root, { matches: () => false });
-  if (!open.unfinished.some((start) => start.run === run.header.run)) return;
+  // The start of a finished run protects what it sent: a limit let it leave a part of its input unread.
+  if (!open.unfinished.some((start) => start.run === run.header.run && !start.isFinished)) return;
   const discarded = { run: run.header.run, sentEvents: mayHaveSentEvents(run), now };
   try {
     appendDiscarded(root, discarded, { isDamaged: damage !== undefined });
@@ -123,9 +125,10 @@ const hasSentOnce = (state: ResumeState, kind: NonIdempotentKind): boolean =>
 
 /**
  * Whether a write sent demerges or operators, which only its folder knows: without it, they are sent again. Events stay
- * known. If its journal cannot be read, the ledger says whether it was about to.
+ * known, and so do records of a run that finished. If its journal cannot be read, the ledger says whether it was about to.
  */
 export function sentOperators(root: string, run: RunPlace): boolean {
+  if (isFinished(root, run.header.run)) return false;
   const state = writeStateOf(run);
   if (state) return hasSentOnce(state, 'other');
   const { unfinished } = readLedger(root, { matches: () => false }).open;
