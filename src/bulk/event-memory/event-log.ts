@@ -185,6 +185,14 @@ function headOf(bytes: Buffer) {
   return { state: word(1) as EventState, run: word(2), count: word(3), sum: word(4) };
 }
 
+/** An event that was not found in the account. */
+export interface AbsentEvent {
+  /** JSON text. */
+  readonly text: string;
+  /** The account has no equal one: all copies that were sent, also by other attempts, are missing. */
+  readonly hasNone: boolean;
+}
+
 /** Events that were found in the account, equal to the second. */
 export interface ArrivedEvents {
   /** JSON texts of those that arrived, of those that were looked up. */

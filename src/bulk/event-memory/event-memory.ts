@@ -14,6 +14,7 @@ import {
   eventState,
   FoundEvents,
   RecentEvents,
+  type AbsentEvent,
   type ArrivedEvents,
   type EventBlock,
   type EventState,
@@ -39,10 +40,12 @@ export interface EventMemoryOptions extends StoreOptions {
   readonly files: readonly string[];
   /** Events of unknown outcome count as not sent. */
   readonly retryUnknown: boolean;
-  /** Nothing counts as sent by other runs. */
+  /** Nothing counts as sent by other runs, only by this one before it started over. */
   readonly again: boolean;
   /** Ids of runs whose part of the input is skipped, so that their events are not met. */
   readonly skippedRuns: readonly string[];
+  /** The run started over, so that its input may lack events of its earlier attempts. */
+  readonly isRestarted?: boolean | undefined;
 }
 
 /** Entries in memory from which those with an outcome are archived. */
@@ -54,14 +57,6 @@ const unreadMaximum = 256 * 1024;
 interface ConcurrentEvents {
   readonly events: RecentEvents;
   readonly lows: Set<number>;
-}
-
-/** An event that was not found in the account. */
-export interface AbsentEvent {
-  /** JSON text. */
-  readonly text: string;
-  /** The account has no equal one: all copies that were sent, also by other attempts, are missing. */
-  readonly hasNone: boolean;
 }
 
 /** Repeats the fingerprint of an event. */
@@ -151,7 +146,8 @@ export class EventMemory {
     const fingerprints = this.#fingerprints.of(block);
     const [archives, tables] = [this.#archives(), this.#tables()];
     const isEmpty = archives.length === 0 && tables.every((table) => table.count === 0);
-    const isNone = this.#options.again || isEmpty;
+    const { again, isRestarted } = this.#options;
+    const isNone = isEmpty || (again && isRestarted !== true);
     const skip = isNone ? undefined : new Uint8Array(count);
     const archived = new Uint8Array(isNone ? 0 : count);
     for (const archive of archives) archive.filter(fingerprints, archived);
@@ -159,7 +155,7 @@ export class EventMemory {
       if (kinds[index] !== 1) continue;
       const [low, high] = [fingerprints[2 * index]!, fingerprints[2 * index + 1]!];
       if (skip && (archived[index] === 1 || tables.some((table) => table.has(low, high)))) {
-        skip[index] = this.#take(low, high);
+        skip[index] = this.#take(low, high, again);
       }
       this.counts[skip?.[index] ? 'known' : 'new'] += 1;
     }
@@ -308,16 +304,19 @@ export class EventMemory {
 
   /** Call it when all events of this run are reported. Throws E-FILE-WRITE. */
   end(): void {
-    const { runs, number, log } = this.#store;
+    const { runs, number, log, logNumber } = this.#store;
     try {
-      const sentUntil = { log: this.#store.logNumber, bytes: this.#syncedUntil };
-      if (this.#isRegistered) runs.end(number, this.#hasSent ? sentUntil : undefined);
-      for (const [run, prints] of this.#reported) {
-        if (run === number) continue;
+      const end = this.#hasSent ? { log: logNumber, bytes: this.#syncedUntil } : undefined;
+      const { isRestarted, retryUnknown } = this.#options;
+      const mayLack = this.#isRegistered && isRestarted === true && !retryUnknown;
+      if (this.#isRegistered && !mayLack) runs.end(number, end);
+      const own = this.#reported.get(number) ?? [];
+      for (const [run, prints] of this.#reported.set(number, own)) {
+        if (run === number && !mayLack) continue;
         // The others are not in this input, so that nobody has reported them.
         const isAll = prints.length >= fingerprintWords * this.#openCopiesOf(run);
-        log.append(eventState.unknown, run, Int32Array.from(prints));
-        if (isAll) runs.end(run);
+        if (prints.length > 0) log.append(eventState.unknown, run, Int32Array.from(prints));
+        if (isAll) runs.end(run, run === number ? end : undefined);
       }
     } catch (error) {
       throw fileError(this.#options.folder, error);
@@ -442,12 +441,13 @@ export class EventMemory {
     this.#isRegistered = true;
   }
 
-  /** Matches an event of the input with a copy that another run sent, if one is left. */
-  #take(low: number, high: number): number {
+  /** Matches an event of the input with a copy that any run sent, or only this one earlier, if one is left. */
+  #take(low: number, high: number, isOwn = false): number {
     let [sent, unreported, used] = [0, 0, 0];
     let use: (() => void) | undefined;
     let by = 0;
-    const found = [...this.#copies(low, high)];
+    const { number } = this.#store;
+    const found = [...this.#copies(low, high)].filter(({ run }) => !isOwn || run === number);
     for (const copy of found) {
       sent += copy.sent;
       unreported += copy.unreported;

@@ -25,6 +25,8 @@ const emptyState = () => ({
   rejects: { bytes: 0, crc: 0 } as RejectsMark,
   /** Whether the run ended because of too many rejects. */
   hitRejectLimit: false,
+  /** Whether records may have been sent before the run started over. */
+  hasSentBefore: false,
 });
 
 /** Outcomes committed together. */
@@ -74,6 +76,11 @@ export const writeEntries = {
   unsent(state: ResumeState, { records }: { readonly records: Ranges }): void {
     state.intended.delete(records);
   },
+  /** The run started over, from the beginning of an input whose records may be at other places now. */
+  restarted(state: ResumeState, _entry: object): void {
+    const { nonIdempotent } = state;
+    Object.assign(state, emptyState(), { nonIdempotent, hasSentBefore: hasSent(state) });
+  },
   /** Absolute path of the rejects file that was created. */
   rejectsBegun(state: ResumeState, { file }: { readonly file: string }): void {
     state.rejectsFile = file;
@@ -87,8 +94,8 @@ export const replayWrite = (entries: readonly WriteEntry[]): ResumeState =>
   replay(writeEntries, entries, emptyState());
 
 /** Whether records may have reached the service, so that a new run could resend them. */
-export const hasSent = ({ counts, intended }: ResumeState): boolean =>
-  counts.accepted + counts.unknown > 0 || !intended.isEmpty;
+export const hasSent = ({ counts, intended, hasSentBefore }: ResumeState): boolean =>
+  hasSentBefore || counts.accepted + counts.unknown > 0 || !intended.isEmpty;
 
 /** Nothing of it was sent; or it ended by its rejects, and to send all of it again does no harm. */
 export const mayRestart = (state: ResumeState): boolean =>

@@ -1,4 +1,5 @@
 import { EngagectlError } from '../../errors.js';
+import { setAside } from '../../files/atomic-write.js';
 import { tryLockRun } from '../../files/file-lock.js';
 import { lockPath, removeRun, journalPath, type RunFolder, type RunPlace } from './run-folder.js';
 import { appendDiscarded, ledgerPath, readLedger } from './sent-files-ledger.js';
@@ -19,7 +20,8 @@ import {
 } from '../../bulk/export/export-journal.js';
 import { replay } from '../../bulk/journal/journal-format.js';
 import { removePartialFiles, type Leftovers } from '../../output/partial-file.js';
-import type { Wording } from '../job-context.js';
+import type { OpenRun } from './open-run.js';
+import type { JobContext, Wording } from '../job-context.js';
 import type { Runtime } from '../../runtime.js';
 import type { CommittedCounts, NonIdempotentKind } from '../../bulk/outcomes/outcome-counts.js';
 
@@ -84,8 +86,8 @@ export async function forgetRuns(
 }
 
 /**
- * Records in the ledger that an unfinished write will not be resumed, before its folder is removed. Its events
- * stay known, because they may be given again with other options. Throws E-FILE-WRITE.
+ * Records in the ledger that an unfinished write will not be resumed, before its folder is removed or it starts over. Its
+ * events stay known, because they may be given again with other options. Throws E-FILE-WRITE.
  */
 export function recordDiscarded(root: string, run: RunPlace, now: number): void {
   const { open, damage } = readLedger(root, { matches: () => false });
@@ -103,6 +105,22 @@ export function recordDiscarded(root: string, run: RunPlace, now: number): void 
       cause,
     });
   }
+}
+
+type KeptRun = NonNullable<OpenRun<WriteEntry>['kept']>;
+
+/**
+ * Lets a run start over. It keeps its id, by which the event memory knows what it sent also with `again`, and its folder
+ * until all of its input has an outcome, however often it is interrupted.
+ */
+export async function startOver(kept: KeptRun, context: JobContext): Promise<KeptRun> {
+  const { rejectsFile } = replayWrite(kept.entries);
+  // The input may not have the rejected records any more.
+  if (rejectsFile !== undefined) setAside(rejectsFile);
+  recordDiscarded(context.runsFolder(), kept.folder, context.runtime.now());
+  const entry = { kind: 'restarted' } as const;
+  await kept.journal.append(entry);
+  return { ...kept, entries: [...kept.entries, entry], resumed: false };
 }
 
 /** Returns what the journal of a write says; undefined if it is damaged, or that of an export. */

@@ -2,8 +2,7 @@ import { countOf, groupDigits } from '../../errors.js';
 import { sanitizeJsonText } from '../../wording.js';
 import { isMap, parseLossless, stringifyLossless } from '../../text/lossless-json.js';
 import { reportedPlace, type SentRecord } from './sent-records.js';
-import type { ArrivedEvents } from '../../bulk/event-memory/event-log.js';
-import type { AbsentEvent } from '../../bulk/event-memory/event-memory.js';
+import type { AbsentEvent, ArrivedEvents } from '../../bulk/event-memory/event-log.js';
 import type { SettledCounts } from '../job-results.js';
 
 /** A value that differs from what was sent. */

@@ -443,7 +443,8 @@ export class DuplicateProtection {
       const file = `${ledgerPath(runs)}.lock`;
       makeStateFolder(path.dirname(file));
       lock = await waitForLock(file, async (milliseconds) => sleep(milliseconds, signal));
-      const isOwn = (start: LedgerStart) => start.run === run && start.kind === kind;
+      // After its end, another start says that it goes on.
+      const isOwn = (one: LedgerStart) => one.run === run && one.kind === kind && !one.isFinished;
       const isStarted = this.#ledger.open.unfinished.some(isOwn);
       await this.#refuseSentMeanwhile(inputs, { kind, isStarted });
       const continues = this.#hasFinished || undefined;

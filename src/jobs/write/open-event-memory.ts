@@ -1,14 +1,9 @@
 import path from 'node:path';
 import { createHash } from 'node:crypto';
 import { existsSync, lstatSync, readdirSync } from 'node:fs';
-import {
-  EventMemory,
-  pruneEvents,
-  type AbsentEvent,
-  type MatchedRun,
-} from '../../bulk/event-memory/event-memory.js';
+import { EventMemory, pruneEvents, type MatchedRun } from '../../bulk/event-memory/event-memory.js';
 import { EngagectlError, countOf, groupDigits } from '../../errors.js';
-import type { ArrivedEvents } from '../../bulk/event-memory/event-log.js';
+import type { AbsentEvent, ArrivedEvents } from '../../bulk/event-memory/event-log.js';
 import type { PruneOptions } from '../../bulk/event-memory/event-store.js';
 import { refuseUntrusted } from '../../files/ownership.js';
 import { isMissing } from '../../files/path-checks.js';
@@ -55,6 +50,7 @@ export interface MemoryUse {
   /** Id of the run. */
   readonly run: string;
   readonly isResumed: boolean;
+  readonly isRestarted: boolean | undefined;
   /** Ids of runs whose part of the input is skipped. */
   readonly skippedRuns: readonly string[];
   /** Whether there must be a memory, since runs sent events. */
@@ -101,7 +97,7 @@ export function mayHaveEvents({
 /** Opens the event memory. Throws E-FILE-WRITE, E-LEDGER, E-CONFIG-FILE. */
 export async function openEventMemory(
   writing: WriteContext,
-  { run, isResumed, skippedRuns, isExpected, otherForms }: MemoryUse,
+  { run, isResumed, isRestarted, skippedRuns, isExpected, otherForms }: MemoryUse,
 ): Promise<RememberedEvents> {
   const { request, context, connection, inputs, rehearsal, reopen } = writing;
   const { runtime } = context;
@@ -116,6 +112,7 @@ export async function openEventMemory(
     retryUnknown: request.retryUnknown === true,
     again: request.again === true,
     skippedRuns,
+    isRestarted,
   });
   const damaged = memory.damagedLog;
   const lost = damaged === undefined ? isLost && folder : `a part of ${damaged}`;

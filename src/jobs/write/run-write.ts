@@ -19,7 +19,6 @@ import { shardedMapper } from '../../mapping/sharding.js';
 import { holdBackRejects, holdsRejectLines } from '../../mapping/rejects-input.js';
 import { timeZone } from '../../time-zone.js';
 import { namesSearchedColumns, requireColumns, requireRecords } from './required-columns.js';
-import { setAside } from '../../files/atomic-write.js';
 import { openDuplicateProtection, type DuplicateProtection } from './duplicate-protection.js';
 import { isOvertaken } from './sent-before.js';
 import {
@@ -29,7 +28,7 @@ import {
   unjournaledRun,
   type OpenRun,
 } from '../run/open-run.js';
-import { recordDiscarded } from '../run/forget-runs.js';
+import { recordDiscarded, startOver } from '../run/forget-runs.js';
 import { isFinished } from '../run/resume.js';
 import { inputOptions, withoutOtherHeaders } from '../input-files.js';
 import { fingerprint, journalPath, type RunFolder } from '../run/run-folder.js';
@@ -216,7 +215,8 @@ async function runConnected(writing: WriteContext, mapper: WatchedMapper): Promi
     const resume = request.resume === true || isResumed;
     const sent = await ledger?.sentBefore(inputs, { resume, isKept, read });
     const [before, runsBefore] = [sent?.entries ?? [], sent?.runs ?? []];
-    events = await openEvents(writing, ledger, { run: run.id, isResumed, skippedRuns: runsBefore });
+    const use = { run: run.id, isResumed, skippedRuns: runsBefore };
+    events = await openEvents(writing, ledger, { ...use, isRestarted: kept?.hasSentBefore });
     if (!sent && !begun) await refuseOtherOptions(writing, { ledger, events, mapper });
     const earlier = run.kept && replayWrite([...run.kept.entries, ...before]);
     if (earlier && !isVerified) await verify(writing, earlier);
@@ -225,9 +225,8 @@ async function runConnected(writing: WriteContext, mapper: WatchedMapper): Promi
     if (sent?.isAll !== true) await confirm(writing, mapper);
     if (before.length > 0) await run.kept?.journal.append(...before);
     touched = await openTouched(writing, run.id);
-    const memory = remembered?.memory;
-    const parts = { mapper, run, earlier, tally, ledger, memory, touched, events };
-    const ending = await sendInput(writing, parts);
+    const parts = { mapper, run, earlier, tally, ledger, touched, events };
+    const ending = await sendInput(writing, { ...parts, memory: remembered?.memory });
     const isRest = inputs.totalBytes === undefined && (earlier?.watermark.ordinal ?? 0) > 0;
     const isShort = shortOf(writing, tally, ending.result) !== undefined;
     if (ending.result.done) await remembered?.writeGone({ ...comparedBy(mapper), isRest, isShort });
@@ -284,27 +283,21 @@ function digestsOf(inputs: Inputs, earlier: ResumeState | undefined): DigestTabl
 async function openCurrentRun(
   writing: WriteContext,
 ): Promise<{ readonly run: OpenRun<WriteEntry>; readonly isVerified: boolean }> {
-  const { request, context } = writing;
+  const { context } = writing;
   const run = await openRunOf(writing);
   if (run.kept?.resumed !== true) return { run, isVerified: false };
+  const { kept } = run;
   let use: RunUse;
   try {
-    const earlier = replayWrite(run.kept.entries);
-    use = await useOf(writing, { run: run.id, earlier });
-    if (use === 'startOver') {
-      // The input may not have the rejected records any more.
-      if (earlier.rejectsFile !== undefined) setAside(earlier.rejectsFile);
-      recordDiscarded(context.runsFolder(), run.kept.folder, context.runtime.now());
-    }
+    use = await useOf(writing, { run: run.id, earlier: replayWrite(kept.entries) });
+    if (use === 'startOver')
+      return { run: { ...run, kept: await startOver(kept, context) }, isVerified: false };
   } catch (error) {
     run.close({ keep: true });
     throw error;
   }
   if (use === 'compare') return afterFinished(writing, run);
-  if (use !== 'startOver') return { run, isVerified: use === 'isVerified' };
-  run.close({ keep: false });
-  const next = await openRunOf({ ...writing, request: { ...request, run: undefined } });
-  return { run: next, isVerified: false };
+  return { run, isVerified: use === 'isVerified' };
 }
 
 /** What becomes of an unfinished run: `compare` with finished ones, resume (its text is verified or not), or start over. */

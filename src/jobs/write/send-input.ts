@@ -504,7 +504,7 @@ export function isResumable({ kept }: OpenRun<WriteEntry>): boolean {
   try {
     const earlier = replayWrite(kept.read());
     if (earlier.hitRejectLimit && !hasSent(earlier)) return false;
-    return hasCommitted(earlier) || earlier.rejectsFile !== undefined;
+    return hasCommitted(earlier) || hasSent(earlier) || earlier.rejectsFile !== undefined;
   } catch {
     return true;
   }

@@ -23,7 +23,7 @@ import {
   type EventMemoryOptions,
 } from '../../../src/bulk/event-memory/event-memory.js';
 import { main } from '../../../src/main.js';
-import { runOrKill } from '../../support/killed-run.js';
+import { runOrKill, withoutRemovalOfRun } from '../../support/killed-run.js';
 import { until } from '../../support/until.js';
 import { written } from '../../support/serve.js';
 import { event, lines, numbers, stage, type Figures } from './event-memory.js';
@@ -380,6 +380,53 @@ describe('what people do to a file of events', () => {
     const { code, summary } = await run(['upload', 'b.ndjson', '--changed']);
     expect([code, summary]).toMatchObject([0, { accepted: 1, alreadySent: 1 }]);
     expect(stored()).toEqual([1, 2, 3]);
+  });
+});
+
+describe('a run with --again that starts over', () => {
+  const inPairs = ['--chunk-size', '2', '--concurrency', '1'];
+
+  it.each([
+    ['a pipe', ['-', '--run-name', 'crm']],
+    ['a changed file', ['e.ndjson']],
+  ])('because of %s sends each event once more, however often it stops', async (_what, input) => {
+    const { service, run, stored, write } = await stage();
+    const upload = async (text: string, ...flags: string[]) => {
+      write('e.ndjson', text);
+      return run(['upload', ...input, ...inPairs, ...flags], text);
+    };
+    const text = lines(...numbers(8));
+    const changed = lines(...numbers(10).toReversed());
+    expect((await upload(text)).code).toBe(0);
+    const resume = ['--again', '--resume'];
+    for (const [attempt, after, flags] of [
+      [text, 1, ['--again']],
+      [changed, 0, resume],
+      [text, 1, resume],
+      [changed, 2, resume],
+    ] as const) {
+      await service.fault({ after, times: 1, answer: { status: 401 } });
+      expect((await upload(attempt, ...flags)).code).toBe(4);
+      const { code, stderr } = await upload(attempt, '--again');
+      expect([code, stderr]).toEqual([8, expect.stringContaining('E-RUN-UNFINISHED')]);
+    }
+    expect((await upload(changed, ...resume)).code).toBe(0);
+    expect(stored()).toEqual([...numbers(8), ...numbers(10)].toSorted((a, b) => a - b));
+    expect((await upload(changed, '--again')).summary.accepted).toBe(10);
+  });
+
+  it('is unfinished again if it ended with --limit, and its folder outlived it', async () => {
+    const { service, world, run, stored } = await stage();
+    const upload = ['upload', '-', '--run-name', 'crm', '--limit', '4', ...inPairs];
+    const ended = async () => run([...upload, '--again'], lines(1, 2, 3, 4, 5));
+    expect((await withoutRemovalOfRun(world, ended)).code).toBe(0);
+    await service.fault({ after: 1, times: 1, answer: { status: 401 } });
+    const next = lines(5, 6, 7, 8);
+    expect((await run([...upload, '--again', '--resume'], next)).code).toBe(4);
+    const { code, stderr } = await run([...upload, '--again'], next);
+    expect([code, stderr]).toEqual([8, expect.stringContaining('E-RUN-UNFINISHED')]);
+    expect((await run([...upload, '--again', '--resume'], next)).code).toBe(0);
+    expect(stored()).toEqual(numbers(8, 1));
   });
 });
 
