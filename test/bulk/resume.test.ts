@@ -333,7 +333,7 @@ describe('D non-idempotent records', () => {
   const asEvents = ['--type', 'event', '--event-name', 'Visit', ...small];
   const cutOff: Step = commit(reset());
   /** A run of e.csv that was killed while the service processed its first request; `after`: its later answers. */
-  const killedInFlight = async (text: string, ...after: Step[]) => {
+  const killedRun = async (argv: readonly string[], text: string, ...after: Step[]) => {
     const crash: Step = async (exchange) => {
       cpSync(world.stateDir, copy, { recursive: true });
       await accept()(exchange);
@@ -342,10 +342,12 @@ describe('D non-idempotent records', () => {
     const { world } = stage;
     const copy = `${world.stateDir}.copy`;
     writeFileSync(world.path('e.csv'), text);
-    await run(world, ['upload', 'e.csv', ...asEvents]);
+    await run(world, argv);
     cpSync(copy, world.stateDir, { recursive: true });
     return stage;
   };
+  const killedInFlight = async (text: string, ...after: Step[]) =>
+    killedRun(['upload', 'e.csv', ...asEvents], text, ...after);
 
   it('are reported as unknown, and a resume continues after them', async () => {
     await using stage = await stages(
@@ -369,6 +371,33 @@ describe('D non-idempotent records', () => {
     const { code, summary } = await run(world, argv);
     expect([code, summary.accepted, server.executed.length]).toEqual([0, 10, 2]);
   });
+
+  const increment = (n: number) => `{"identity":"u${n}","profileData":{"Visits":{"$incr":1}}}\n`;
+
+  it.each([
+    ['events', events(20), asEvents],
+    ['increments', Array.from({ length: 20 }, (_, n) => increment(n)).join(''), small],
+  ])(
+    'are not resent, if they are %s, by the --retry-unknown of the run that a crash ended',
+    async (_what, text, flags) => {
+      const argv = ['upload', 'e.csv', ...flags, '--retry-unknown'];
+      const format = text.startsWith('{') ? 'ndjson' : 'csv';
+      for (const how of ['command', 'run'] as const) {
+        const upload = [...argv, '--input-format', format];
+        await using stage = await killedRun(upload, text, accept());
+        const { world, server } = stage;
+        const executed = identitiesOf(server.executed).length;
+        const next =
+          how === 'run'
+            ? ['runs', 'resume', ...runsOf(world).filter((name) => /^\d/.test(name))]
+            : [...upload, '--resume'];
+        const { code, summary } = await run(world, next);
+        expect([code, summary.unknown, summary.accepted], how).toEqual([6, 10, 10]);
+        expect(identitiesOf(server.executed)).toHaveLength(executed + 10);
+        expect(readFileSync(world.path('e.csv.rejects.ndjson'), 'utf8')).toContain('was killed');
+      }
+    },
+  );
 
   it.each([
     ['demerge', (n: number) => `{"identity":"user-${n}"}\n`, ['--yes']],

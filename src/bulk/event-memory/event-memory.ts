@@ -38,8 +38,9 @@ export interface EventMemoryOptions extends StoreOptions {
   readonly started: string;
   /** Names of the inputs, for messages. */
   readonly files: readonly string[];
-  /** Events of unknown outcome count as not sent. */
+  /** Events of unknown outcome count as not sent: those of other runs, and of earlier attempts of this one. */
   readonly retryUnknown: boolean;
+  readonly retryOwn?: boolean;
   /** Nothing counts as sent by other runs, only by this one before it started over. */
   readonly again: boolean;
   /** Ids of runs whose part of the input is skipped, so that their events are not met. */
@@ -307,8 +308,8 @@ export class EventMemory {
     const { runs, number, log, logNumber } = this.#store;
     try {
       const end = this.#hasSent ? { log: logNumber, bytes: this.#syncedUntil } : undefined;
-      const { isRestarted, retryUnknown } = this.#options;
-      const mayLack = this.#isRegistered && isRestarted === true && !retryUnknown;
+      const { isRestarted, retryOwn } = this.#options;
+      const mayLack = this.#isRegistered && isRestarted === true && !retryOwn;
       if (this.#isRegistered && !mayLack) runs.end(number, end);
       const own = this.#reported.get(number) ?? [];
       for (const [run, prints] of this.#reported.set(number, own)) {
@@ -516,8 +517,8 @@ export class EventMemory {
     run: number,
     { sent, unknown, intended }: { sent: number; unknown: number; intended: number },
   ): Omit<Copies, 'missing' | 'used' | 'use'> {
-    const { retryUnknown } = this.#options;
-    const { runs } = this.#store;
+    const { runs, number } = this.#store;
+    const retryUnknown = this.#options[run === number ? 'retryOwn' : 'retryUnknown'];
     const counted = retryUnknown ? 0 : unknown;
     if (this.#isOpen(run)) return { run, sent: sent + intended + counted, unknown, unreported: 0 };
     if (retryUnknown) return { run, sent, unknown: unknown + intended, unreported: 0 };

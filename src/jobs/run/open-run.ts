@@ -97,9 +97,9 @@ async function openKept<Entry extends JournalEntry>(
       : await inPlace(make, () => createRun(root, header(id, query, context)));
     const {
       path: place,
-      header: { run, key },
+      header: { run, key, retryUnknown },
     } = found ?? made!;
-    return openFolder({ path: place, header: { run, key } }, kinds, {
+    return openFolder({ path: place, header: { run, key, retryUnknown } }, kinds, {
       lock,
       made: made?.journal,
       context,
@@ -167,6 +167,7 @@ const header = (run: string, query: RunQuery, { argv, runtime }: JobContext) => 
   options: query.options,
   ...(query.shard !== undefined && { shard: query.shard }),
   ...(query.timezone !== undefined && { timezone: query.timezone }),
+  ...(query.retryUnknown === true && { retryUnknown: true }),
 });
 
 /** Run state cannot be kept: no home, permission, space or lock support. */

@@ -21,6 +21,7 @@ export interface RunQuery extends RunIdentity {
   readonly options: string;
   /** Time zone of an upload, if it is not UTC. */
   readonly timezone?: string | undefined;
+  readonly retryUnknown?: boolean | undefined;
   readonly resume?: boolean | undefined;
   readonly fresh?: boolean | undefined;
   /** Id of the only run to resume. */

@@ -34,6 +34,8 @@ export interface RunHeader {
   readonly timezone?: string | undefined;
   /** Fingerprint of the options that change what is sent or requested. */
   readonly options: string;
+  /** It was started with `retryUnknown`. */
+  readonly retryUnknown?: boolean | undefined;
 }
 
 /** Members that identify a run. */
@@ -48,7 +50,7 @@ export interface RunFolder {
 /** Part of a run folder to keep in memory; a full header may list many thousands of files. */
 export interface RunPlace {
   readonly path: string;
-  readonly header: Pick<RunHeader, 'run' | 'key'>;
+  readonly header: Pick<RunHeader, 'run' | 'key' | 'retryUnknown'>;
 }
 
 const version = 2;

@@ -51,6 +51,8 @@ export interface MemoryUse {
   readonly run: string;
   readonly isResumed: boolean;
   readonly isRestarted: boolean | undefined;
+  /** Whether events in flight of its earlier attempts are resent. */
+  readonly retryOwn: boolean;
   /** Ids of runs whose part of the input is skipped. */
   readonly skippedRuns: readonly string[];
   /** Whether there must be a memory, since runs sent events. */
@@ -97,7 +99,7 @@ export function mayHaveEvents({
 /** Opens the event memory. Throws E-FILE-WRITE, E-LEDGER, E-CONFIG-FILE. */
 export async function openEventMemory(
   writing: WriteContext,
-  { run, isResumed, isRestarted, skippedRuns, isExpected, otherForms }: MemoryUse,
+  { isResumed, isExpected, otherForms, ...use }: MemoryUse,
 ): Promise<RememberedEvents> {
   const { request, context, connection, inputs, rehearsal, reopen } = writing;
   const { runtime } = context;
@@ -106,13 +108,11 @@ export async function openEventMemory(
   const isLost = isExpected && isMissing(folder);
   const memory = await EventMemory.open({
     ...store,
-    run,
+    ...use,
     started: new Date(runtime.now()).toISOString(),
     files: inputs.names,
     retryUnknown: request.retryUnknown === true,
     again: request.again === true,
-    skippedRuns,
-    isRestarted,
   });
   const damaged = memory.damagedLog;
   const lost = damaged === undefined ? isLost && folder : `a part of ${damaged}`;

@@ -33,7 +33,7 @@ import { isFinished } from '../run/resume.js';
 import { inputOptions, withoutOtherHeaders } from '../input-files.js';
 import { fingerprint, journalPath, type RunFolder } from '../run/run-folder.js';
 import { formatShard, writeLimiter } from '../shard.js';
-import { openTally, sendInput, isResumable, shortOf } from './send-input.js';
+import { openTally, sendInput, isResumable, retriesInFlight, shortOf } from './send-input.js';
 import {
   hasRememberedEvents,
   openEventMemory,
@@ -215,8 +215,8 @@ async function runConnected(writing: WriteContext, mapper: WatchedMapper): Promi
     const resume = request.resume === true || isResumed;
     const sent = await ledger?.sentBefore(inputs, { resume, isKept, read });
     const [before, runsBefore] = [sent?.entries ?? [], sent?.runs ?? []];
-    const use = { run: run.id, isResumed, skippedRuns: runsBefore };
-    events = await openEvents(writing, ledger, { ...use, isRestarted: kept?.hasSentBefore });
+    const use = { isResumed, isRestarted: kept?.hasSentBefore, skippedRuns: runsBefore };
+    events = await openEvents(writing, { ledger, run, ...use });
     if (!sent && !begun) await refuseOtherOptions(writing, { ledger, events, mapper });
     const earlier = run.kept && replayWrite([...run.kept.entries, ...before]);
     if (earlier && !isVerified) await verify(writing, earlier);
@@ -366,19 +366,25 @@ async function isUnchanged(writing: WriteContext, earlier: ResumeState): Promise
   }
 }
 
+type UseOfEvents = Pick<MemoryUse, 'isResumed' | 'isRestarted' | 'skippedRuns'> & {
+  readonly ledger: DuplicateProtection | undefined;
+  readonly run: OpenRun<WriteEntry>;
+};
+
 /**
  * Opens the event memory. If the state directory cannot be written or locked, and there is no memory yet, the run
  * continues without it, and `endEvents` warns.
  */
 async function openEvents(
   writing: WriteContext,
-  ledger: DuplicateProtection | undefined,
-  use: Omit<MemoryUse, 'isExpected' | 'otherForms'>,
+  { ledger, run, ...use }: UseOfEvents,
 ): Promise<RememberedEvents | undefined> {
   if (!remembersEvents(writing)) return undefined;
   try {
     return await openEventMemory(writing, {
       ...use,
+      run: run.id,
+      retryOwn: retriesInFlight(writing.request, run, writing.context),
       isExpected: ledger?.hasRemembered === true,
       otherForms: ledger?.otherForms.values() ?? [],
     });
@@ -504,6 +510,7 @@ async function openRunOf(writing: WriteContext): Promise<OpenRun<WriteEntry>> {
     options: fingerprint({ ...kind.fingerprinted, ...zoneOf(kind, connection) }),
     ...zoneOf(kind, connection),
     ...(request.shard && { shard: formatShard(request.shard) }),
+    retryUnknown: request.retryUnknown,
     resume: request.resume,
     fresh: request.fresh,
     run: request.run,

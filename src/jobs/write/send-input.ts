@@ -343,7 +343,7 @@ const touching = (memory: ChangeTracker, touched: TouchedKeys): ChangeFilter => 
 /** Builds the job for the write pipeline. A check has no client and sends nothing. */
 function jobOf(writing: WriteContext, parts: Parts, client: Client | undefined): WriteJob {
   const { kind, request, context, hooks, rehearsal, inputs, connection, limiter } = writing;
-  const { mapper, earlier, tally, memory, touched, events } = parts;
+  const { mapper, run, earlier, tally, memory, touched, events } = parts;
   const { limit, maxRejects } = request;
   const { name } = kind;
   const defaults = writeEndpoints[name];
@@ -374,7 +374,9 @@ function jobOf(writing: WriteContext, parts: Parts, client: Client | undefined):
     policy: connection?.policy ?? noRetries,
     runtime: context.runtime,
     earlier:
-      earlier && hasCommitted(earlier) ? resumeStateOf(earlier, request, context) : undefined,
+      earlier && hasCommitted(earlier)
+        ? resumeStateOf(earlier, retriesInFlight(request, run, context))
+        : undefined,
     changes: memory && touched ? touching(memory, touched) : (memory ?? touched),
     events: events?.filter(mapper),
     begin: beginOf(writing, parts),
@@ -424,18 +426,21 @@ async function* paced<T>(items: AsyncIterable<T>, ready: () => Promise<void>): A
   }
 }
 
+/** Clears the intents if records in flight are to be resent. */
+const resumeStateOf = (earlier: ResumeState, retriesOwn: boolean): ResumeState =>
+  retriesOwn ? { ...earlier, intended: new OrdinalSet() } : earlier;
+
 /**
- * Clears the intents with `retryUnknown`, so that records of unknown outcome are resent. Not in a fleet: a
- * worker resumes the shard of another without anybody's decision. There the option applies to rejects files.
+ * Whether to resend what earlier attempts of a run had in flight: if `retryUnknown` was added on resume. The decision of
+ * its start was about records of a rejects file. Not in a fleet: a worker resumes the shard of another without
+ * anybody's decision.
  */
-const resumeStateOf = (
-  earlier: ResumeState,
+export const retriesInFlight = (
   { retryUnknown }: WriteRequest,
+  { kept }: OpenRun<WriteEntry>,
   context: JobContext,
-): ResumeState =>
-  retryUnknown === true && !isLeased(context)
-    ? { ...earlier, intended: new OrdinalSet() }
-    : earlier;
+): boolean =>
+  retryUnknown === true && kept?.folder.header.retryUnknown !== true && !isLeased(context);
 
 const anyRejects = { percent: 100 };
 
