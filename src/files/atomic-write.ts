@@ -165,9 +165,12 @@ export function renameToNew(from: string, to: string): void {
 
 /**
  * Renames a file to `….1` or the next number that is free, and replaces no file that another process gives that name at
- * the same time. Does nothing unless `isWanted`: by default, if it does not exist.
+ * the same time. Returns the new name. Does nothing unless `isWanted`: by default, if it does not exist.
  */
-export function setAside(file: string, isWanted = (): boolean => isThere(file)): void {
+export function setAside(
+  file: string,
+  isWanted = (): boolean => isThere(file),
+): string | undefined {
   for (let n = 1; isWanted(); n += 1) {
     const aside = `${file}.${n}`;
     try {
@@ -177,7 +180,10 @@ export function setAside(file: string, isWanted = (): boolean => isThere(file)):
       throw error;
     }
     try {
-      if (isWanted()) return renameSync(file, aside); // syncing the new name takes a while
+      if (isWanted()) {
+        renameSync(file, aside); // syncing the new name takes a while
+        return aside;
+      }
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') {
         unlinkSync(aside);
@@ -186,6 +192,7 @@ export function setAside(file: string, isWanted = (): boolean => isThere(file)):
     }
     unlinkSync(aside); // another process was faster
   }
+  return undefined;
 }
 
 /** Whether the name is taken, by a dangling link as well. */

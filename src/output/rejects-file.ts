@@ -110,7 +110,7 @@ export class RejectsFile {
   }) {
     if (file === undefined) return;
     // Rejects that a killed process or another run left in the meantime.
-    if (mark.bytes === 0) return this.#guard(async () => setAside(file));
+    if (mark.bytes === 0) return this.#guard(async () => void setAside(file));
     const journaled = endOf(file, this.#unnumbered);
     if (journaled === undefined) throw otherFile(file, this.#how.option);
     try {

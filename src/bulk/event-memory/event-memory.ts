@@ -23,7 +23,7 @@ import {
 import {
   EventStore,
   pruneStore,
-  type EventRun,
+  type MatchedRun,
   type PruneOptions,
   type StoreOptions,
 } from './event-store.js';
@@ -45,7 +45,7 @@ export interface EventMemoryOptions extends StoreOptions {
   readonly again: boolean;
   /** Ids of runs whose part of the input is skipped, so that their events are not met. */
   readonly skippedRuns: readonly string[];
-  /** The run started over, so that its input may lack events of its earlier attempts. */
+  /** The run started over. */
   readonly isRestarted?: boolean | undefined;
 }
 
@@ -100,6 +100,8 @@ export class EventMemory {
   /** Runs with whose events from before this run the input is not compared. They may go on at the same time. */
   readonly #skipped: ReadonlySet<number>;
   #isRegistered: boolean;
+  /** Events of unknown outcome of this run are reported once more, because it started over. Its input may lack some. */
+  readonly #reportsOwn: boolean;
   /** Whether an event of this run was sent. */
   #hasSent = false;
   /** Up to this position of the log, its events are on the disk, also after a power cut. */
@@ -112,6 +114,7 @@ export class EventMemory {
     const { runs } = store;
     this.#fingerprints = new EventFingerprints(runs.secret);
     this.#isRegistered = runs.numberOf(run) !== undefined;
+    this.#reportsOwn = this.#isRegistered && options.isRestarted === true && !options.retryOwn;
     this.#skipped = new Set(skippedRuns.flatMap((id) => runs.numberOf(id) ?? []));
   }
 
@@ -308,12 +311,10 @@ export class EventMemory {
     const { runs, number, log, logNumber } = this.#store;
     try {
       const end = this.#hasSent ? { log: logNumber, bytes: this.#syncedUntil } : undefined;
-      const { isRestarted, retryOwn } = this.#options;
-      const mayLack = this.#isRegistered && isRestarted === true && !retryOwn;
-      if (this.#isRegistered && !mayLack) runs.end(number, end);
+      if (this.#isRegistered && !this.#reportsOwn) runs.end(number, end);
       const own = this.#reported.get(number) ?? [];
       for (const [run, prints] of this.#reported.set(number, own)) {
-        if (run === number && !mayLack) continue;
+        if (run === number && !this.#reportsOwn) continue;
         // The others are not in this input, so that nobody has reported them.
         const isAll = prints.length >= fingerprintWords * this.#openCopiesOf(run);
         if (prints.length > 0) log.append(eventState.unknown, run, Int32Array.from(prints));
@@ -444,7 +445,7 @@ export class EventMemory {
 
   /** Matches an event of the input with a copy that any run sent, or only this one earlier, if one is left. */
   #take(low: number, high: number, isOwn = false): number {
-    let [sent, unreported, used] = [0, 0, 0];
+    let [sent, unreported, used, known] = [0, 0, 0, 0];
     let use: (() => void) | undefined;
     let by = 0;
     const { number } = this.#store;
@@ -453,6 +454,7 @@ export class EventMemory {
       sent += copy.sent;
       unreported += copy.unreported;
       used += copy.used;
+      if (copy.run === number) known += copy.unknown;
       use ??= copy.use;
       if (copy.sent > 0 || by === 0) by = copy.run;
     }
@@ -464,7 +466,7 @@ export class EventMemory {
       b[1].unreported > a[1].unreported ? b : a,
     );
     const prints = this.#reported.get(run) ?? [];
-    prints.push(low, high);
+    if (run !== number || used - sent >= known) prints.push(low, high); // else the log says so already
     this.#reported.set(run, prints);
     return skipReason.unreported;
   }
@@ -523,6 +525,7 @@ export class EventMemory {
     if (this.#isOpen(run)) return { run, sent: sent + intended + counted, unknown, unreported: 0 };
     if (retryUnknown) return { run, sent, unknown: unknown + intended, unreported: 0 };
     const all = unknown + intended;
+    if (run === number && this.#reportsOwn) return { run, sent, unknown, unreported: all };
     if (runs.hasEnded(run)) return { run, sent: sent + all, unknown: all, unreported: 0 };
     return { run, sent: sent + unknown, unknown, unreported: intended };
   }
@@ -551,12 +554,6 @@ export class EventMemory {
     }
     return known;
   }
-}
-
-/** A run that sent events of the input; `run` is undefined if it started after this one. */
-export interface MatchedRun {
-  readonly run: EventRun | undefined;
-  readonly events: number;
 }
 
 interface Copies extends RunCopies {

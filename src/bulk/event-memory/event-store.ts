@@ -31,6 +31,12 @@ export interface EventRun {
   readonly rememberMs: number;
 }
 
+/** A run that sent events of the input; `run` is undefined if it started after this one. */
+export interface MatchedRun {
+  readonly run: EventRun | undefined;
+  readonly events: number;
+}
+
 export interface StoreOptions {
   readonly folder: string;
   /** Id of the run. */

@@ -1,4 +1,4 @@
-import { EngagectlError } from '../../errors.js';
+import { countOf, EngagectlError } from '../../errors.js';
 import { setAside } from '../../files/atomic-write.js';
 import { tryLockRun } from '../../files/file-lock.js';
 import { lockPath, removeRun, journalPath, type RunFolder, type RunPlace } from './run-folder.js';
@@ -114,9 +114,16 @@ type KeptRun = NonNullable<OpenRun<WriteEntry>['kept']>;
  * until all of its input has an outcome, however often it is interrupted.
  */
 export async function startOver(kept: KeptRun, context: JobContext): Promise<KeptRun> {
-  const { rejectsFile } = replayWrite(kept.entries);
+  const { rejectsFile, counts } = replayWrite(kept.entries);
   // The input may not have the rejected records any more.
-  if (rejectsFile !== undefined) setAside(rejectsFile);
+  const aside = rejectsFile === undefined ? undefined : setAside(rejectsFile);
+  if (counts.unknown > 0) {
+    const { run } = kept.folder.header;
+    const where = aside === undefined ? 'its rejects file is missing' : `${aside} lists them`;
+    context.messages.warn(
+      `run ${run} starts over; the outcome of ${countOf(counts.unknown, 'record')} that it sent before is unknown: ${where}, and the events among them that are in the input are reported once more`,
+    );
+  }
   recordDiscarded(context.runsFolder(), kept.folder, context.runtime.now());
   const entry = { kind: 'restarted' } as const;
   await kept.journal.append(entry);

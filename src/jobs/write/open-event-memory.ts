@@ -1,10 +1,10 @@
 import path from 'node:path';
 import { createHash } from 'node:crypto';
 import { existsSync, lstatSync, readdirSync } from 'node:fs';
-import { EventMemory, pruneEvents, type MatchedRun } from '../../bulk/event-memory/event-memory.js';
+import { EventMemory, pruneEvents } from '../../bulk/event-memory/event-memory.js';
 import { EngagectlError, countOf, groupDigits } from '../../errors.js';
 import type { AbsentEvent, ArrivedEvents } from '../../bulk/event-memory/event-log.js';
-import type { PruneOptions } from '../../bulk/event-memory/event-store.js';
+import type { MatchedRun, PruneOptions } from '../../bulk/event-memory/event-store.js';
 import { refuseUntrusted } from '../../files/ownership.js';
 import { isMissing } from '../../files/path-checks.js';
 import { makeStateFolder } from '../run/run-folder.js';

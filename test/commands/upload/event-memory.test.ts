@@ -383,37 +383,40 @@ describe('what people do to a file of events', () => {
   });
 });
 
-describe('a run with --again that starts over', () => {
+describe('a run that starts over', () => {
   const inPairs = ['--chunk-size', '2', '--concurrency', '1'];
 
   it.each([
     ['a pipe', ['-', '--run-name', 'crm']],
     ['a changed file', ['e.ndjson']],
-  ])('because of %s sends each event once more, however often it stops', async (_what, input) => {
-    const { service, run, stored, write } = await stage();
-    const upload = async (text: string, ...flags: string[]) => {
-      write('e.ndjson', text);
-      return run(['upload', ...input, ...inPairs, ...flags], text);
-    };
-    const text = lines(...numbers(8));
-    const changed = lines(...numbers(10).toReversed());
-    expect((await upload(text)).code).toBe(0);
-    const resume = ['--again', '--resume'];
-    for (const [attempt, after, flags] of [
-      [text, 1, ['--again']],
-      [changed, 0, resume],
-      [text, 1, resume],
-      [changed, 2, resume],
-    ] as const) {
-      await service.fault({ after, times: 1, answer: { status: 401 } });
-      expect((await upload(attempt, ...flags)).code).toBe(4);
-      const { code, stderr } = await upload(attempt, '--again');
-      expect([code, stderr]).toEqual([8, expect.stringContaining('E-RUN-UNFINISHED')]);
-    }
-    expect((await upload(changed, ...resume)).code).toBe(0);
-    expect(stored()).toEqual([...numbers(8), ...numbers(10)].toSorted((a, b) => a - b));
-    expect((await upload(changed, '--again')).summary.accepted).toBe(10);
-  });
+  ])(
+    'because of %s sends each event once more with --again, however often it stops',
+    async (_what, input) => {
+      const { service, run, stored, write } = await stage();
+      const upload = async (text: string, ...flags: string[]) => {
+        write('e.ndjson', text);
+        return run(['upload', ...input, ...inPairs, ...flags], text);
+      };
+      const text = lines(...numbers(8));
+      const changed = lines(...numbers(10).toReversed());
+      expect((await upload(text)).code).toBe(0);
+      const resume = ['--again', '--resume'];
+      for (const [attempt, after, flags] of [
+        [text, 1, ['--again']],
+        [changed, 0, resume],
+        [text, 1, resume],
+        [changed, 2, resume],
+      ] as const) {
+        await service.fault({ after, times: 1, answer: { status: 401 } });
+        expect((await upload(attempt, ...flags)).code).toBe(4);
+        const { code, stderr } = await upload(attempt, '--again');
+        expect([code, stderr]).toEqual([8, expect.stringContaining('E-RUN-UNFINISHED')]);
+      }
+      expect((await upload(changed, ...resume)).code).toBe(0);
+      expect(stored()).toEqual([...numbers(8), ...numbers(10)].toSorted((a, b) => a - b));
+      expect((await upload(changed, '--again')).summary.accepted).toBe(10);
+    },
+  );
 
   it('is unfinished again if it ended with --limit, and its folder outlived it', async () => {
     const { service, world, run, stored } = await stage();
@@ -427,6 +430,23 @@ describe('a run with --again that starts over', () => {
     expect([code, stderr]).toEqual([8, expect.stringContaining('E-RUN-UNFINISHED')]);
     expect((await run([...upload, '--again', '--resume'], next)).code).toBe(0);
     expect(stored()).toEqual(numbers(8, 1));
+  });
+
+  it('reports events of unknown outcome, also with the --retry-unknown of its start', async () => {
+    const { service, world, run, stored, write } = await stage();
+    write('e.ndjson', lines(...numbers(6)));
+    await service.fault({ times: 3, answer: { status: 500 } });
+    const first = await run(['upload', 'e.ndjson', ...inPairs]);
+    expect([first.code, first.summary.unknown]).toEqual([6, 6]);
+    const text = readFileSync(world.path(first.summary.rejectsFile!), 'utf8');
+    const retry = ['upload', '-', '--run-name', 'x', '--retry-unknown', ...inPairs];
+    await service.fault({ after: 1, times: 1, action: 'reset-after' });
+    await service.fault({ after: 2, times: 1, answer: { status: 401 } });
+    expect((await run(retry, text)).code).toBe(6);
+    expect(stored()).toEqual(numbers(4));
+    const { code, summary } = await run([...retry, '--resume'], text);
+    expect([code, summary]).toMatchObject([6, { accepted: 2, alreadySent: 2, unknown: 2 }]);
+    expect(stored()).toEqual(numbers(6));
   });
 });
 
@@ -595,6 +615,72 @@ describe('events of unknown outcome', () => {
     const rotated = await run(['upload', 'log.ndjson', '--resume']);
     expect([rotated.code, rotated.summary], rotated.stderr).toMatchObject([0, { accepted: 1 }]);
     expect(stored()).toEqual([1, 2, 4]);
+  });
+
+  describe.each([
+    ['a pipe', ['-', '--run-name', 'crm'], 'engagectl-upload'],
+    ['a file', ['e.ndjson'], 'e.ndjson'],
+  ])('of a run that starts over because of %s', (what, input, name) => {
+    const staged = async (ends: boolean) => {
+      const { service, world, run, stored, write } = await stage();
+      const upload = async (...of: number[]) => {
+        const text = lines(...of);
+        write('e.ndjson', text);
+        const argv = ['upload', ...input, '--chunk-size', '2', '--concurrency', '1', '--resume'];
+        const { code, summary, stderr } = await run(argv, text);
+        return { code, figures: [summary.accepted, summary.alreadySent, summary.unknown], stderr };
+      };
+      await service.fault({ after: 1, times: 1, action: 'reset-after' });
+      if (!ends) await service.fault({ after: 3, times: 1, answer: { status: 401 } });
+      const first = async () => upload(...numbers(8));
+      const { code } = await (ends ? withoutRemovalOfRun(world, first) : first());
+      expect(code).toBe(6);
+      const listed = () =>
+        readFileSync(world.path(`${name}.rejects.ndjson`), 'utf8')
+          .trimEnd()
+          .split('\n')
+          .map((line) => JSON.parse(line) as object);
+      return { service, upload, stored, listed };
+    };
+    const unknownOf = (...of: number[]) => of.map((n) => ({ stage: 'unknown', record: event(n) }));
+    const warning = new RegExp(
+      `2 records that it sent before is unknown: .*${name}.*\\.1 lists them`,
+    );
+
+    it('are reported once more, by however many attempts', async () => {
+      const { service, upload, stored, listed } = await staged(false);
+      await service.fault({ times: 1, answer: { status: 401 } });
+      const second = await upload(8, ...numbers(8));
+      expect([second.code, second.figures]).toEqual([6, [0, 4, 2]]);
+      expect(second.stderr).toMatch(warning);
+      const third = await upload(9, ...numbers(8));
+      expect([third.code, third.figures]).toEqual([6, [3, 4, 2]]);
+      expect(listed()).toMatchObject(unknownOf(2, 3));
+      expect(stored()).toEqual([...numbers(8), 9]);
+      const last = await upload(9, ...numbers(8));
+      expect([last.code, last.figures]).toEqual([0, [0, 9, 0]]);
+    });
+
+    it('are reported once more after a kill at its end', async () => {
+      const { upload, stored, listed } = await staged(true);
+      const same = what === 'a pipe';
+      const second = await upload(...(same ? [] : [8]), ...numbers(8));
+      expect([second.code, second.figures[2]]).toEqual([6, 2]);
+      expect(listed()).toMatchObject(unknownOf(2, 3));
+      expect(stored()).toEqual(numbers(same ? 8 : 9));
+      expect((await upload(...numbers(8))).code).toBe(0);
+    });
+
+    it('are counted with the name of their file if the input lacks some', async () => {
+      const { upload, stored, listed } = await staged(false);
+      const second = await upload(9, 3, 4, 5);
+      expect([second.code, second.figures]).toEqual([6, [1, 2, 1]]);
+      expect(second.stderr).toMatch(warning);
+      expect(listed()).toMatchObject(unknownOf(3));
+      const last = await upload(2, 3, 6);
+      expect([last.code, last.figures]).toEqual([0, [1, 2, 0]]);
+      expect(stored()).toEqual([0, 1, 2, 3, 4, 5, 6, 9]);
+    });
   });
 
   it('are sent by --retry-unknown, from the rejects file and from the input', async () => {
