@@ -94,7 +94,7 @@ export interface Mapper {
   /** Warnings about what the records mapped so far contain and a request cannot. */
   losses?(): readonly string[];
   /** Whether a user of the records mapped so far has identities that are not sent. */
-  hasFurtherIdentities?(): boolean;
+  listsFurtherIdentities?(): boolean;
   /** Maps all rows, or those with these ascending indexes. */
   map(rows: RowBlock, picked?: Int32Array): RecordBlock;
 }

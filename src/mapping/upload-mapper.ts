@@ -106,7 +106,7 @@ export function uploadMapper(options: UploadMapping): Mapper {
     },
     namedColumns: columnsOfJson(options),
     unseenColumns: () => json.unseenColumns(),
-    hasFurtherIdentities: () => json.hasFurtherIdentities,
+    listsFurtherIdentities: () => json.listsFurtherIdentities,
     losses: () => [...json.losses(), ...(isBlocked ? [blockedAddresses] : [])],
     map: (rows, picked) => {
       const block =
@@ -187,7 +187,7 @@ class UploadJson {
     return this.#row.unseenColumns();
   }
 
-  get hasFurtherIdentities(): boolean {
+  get listsFurtherIdentities(): boolean {
     return this.#lost.has('identities');
   }
 

@@ -5,6 +5,8 @@ import { EventMemory, pruneEvents } from '../../bulk/event-memory/event-memory.j
 import { EngagectlError, countOf, groupDigits } from '../../errors.js';
 import type { AbsentEvent, ArrivedEvents } from '../../bulk/event-memory/event-log.js';
 import type { MatchedRun, PruneOptions } from '../../bulk/event-memory/event-store.js';
+import { ordinalOfRow } from '../../bulk/outcomes/ordinal-set.js';
+import { skipReason } from '../../bulk/outcomes/outcome-counts.js';
 import { refuseUntrusted } from '../../files/ownership.js';
 import { isMissing } from '../../files/path-checks.js';
 import { makeStateFolder } from '../run/run-folder.js';
@@ -13,7 +15,13 @@ import type { Inputs } from '../../input/inputs.js';
 import { exportedKind } from '../../mapping/exported-csv.js';
 import { timeZone } from '../../time-zone.js';
 import { headRecords } from '../../bulk/write/write-pipeline.js';
-import { isLeased, newRunId, type Connection, type JobContext } from '../job-context.js';
+import {
+  isLeased,
+  newRunId,
+  type Connection,
+  type EnginePorts,
+  type JobContext,
+} from '../job-context.js';
 import type { Runtime } from '../../runtime.js';
 import type { EventFilter } from '../../bulk/write/write-job.js';
 import type { RecordForm, WriteContext, WriteKind } from './write-request.js';
@@ -401,4 +409,19 @@ function describeRun({ run }: MatchedRun): string {
   const { file, otherFiles, started } = run;
   const more = otherFiles > 0 ? ` and ${groupDigits(otherFiles)} more` : '';
   return `run ${run.run} sent them from ${file}${more} on ${started.slice(0, 10)}`;
+}
+
+/** Marks the events of a fleet shard that another run sends. */
+export function withoutSentEvents(mapper: Mapper, isSent: EnginePorts['isAlreadySent']): Mapper {
+  if (!isSent) return mapper;
+  const map: Mapper['map'] = (rows, picked) => {
+    const block = mapper.map(rows, picked);
+    const skip = new Uint8Array(block.count);
+    for (let index = 0; index < block.count; index += 1) {
+      const isSkipped = isSent(ordinalOfRow(rows, block.row[index]!));
+      if (isSkipped) skip[index] = skipReason.alreadySent;
+    }
+    return { ...block, skip };
+  };
+  return { ...mapper, map };
 }

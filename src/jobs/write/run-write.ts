@@ -9,8 +9,6 @@ import {
   type ResumeState,
   type WriteEntry,
 } from '../../bulk/outcomes/journal-entries.js';
-import { ordinalOfRow } from '../../bulk/outcomes/ordinal-set.js';
-import { skipReason } from '../../bulk/outcomes/outcome-counts.js';
 import { writeEndpoints } from '../../contract/endpoints.js';
 import { countOf, EngagectlError, groupDigits } from '../../errors.js';
 import { openInputs, type Inputs } from '../../input/inputs.js';
@@ -38,6 +36,7 @@ import {
   hasRememberedEvents,
   openEventMemory,
   remembersEvents,
+  withoutSentEvents,
   type MemoryUse,
   type RememberedEvents,
 } from './open-event-memory.js';
@@ -48,7 +47,7 @@ import type { Mapper } from '../../mapping/record-block.js';
 import type { TouchedKeys } from '../../bulk/change-tracking/change-tracker.js';
 import type { ChangeTracking, ComparedInput } from './change-tracking.js';
 import type { WriteResult } from '../job-results.js';
-import { isLeased, type Connection, type EnginePorts, type JobContext } from '../job-context.js';
+import { isLeased, type Connection, type JobContext } from '../job-context.js';
 import {
   pipeName,
   refuseFiles,
@@ -116,22 +115,7 @@ export async function runWrite(
   }
 }
 
-/** Marks the events that another run sends. */
-function withoutSentEvents(mapper: Mapper, isSent: EnginePorts['isAlreadySent']): Mapper {
-  if (!isSent) return mapper;
-  const map: Mapper['map'] = (rows, picked) => {
-    const block = mapper.map(rows, picked);
-    const skip = new Uint8Array(block.count);
-    for (let index = 0; index < block.count; index += 1) {
-      const isSkipped = isSent(ordinalOfRow(rows, block.row[index]!));
-      if (isSkipped) skip[index] = skipReason.alreadySent;
-    }
-    return { ...block, skip };
-  };
-  return { ...mapper, map };
-}
-
-type WatchedMapper = Mapper & Pick<ComparedInput, 'hasRejectLines' | 'hasInvalid'>;
+type WatchedMapper = Mapper & Omit<ComparedInput, 'isRest' | 'isShort'>;
 
 /** Wraps the mapper of a run with `gone` to notice lines of a rejects file, and records that are not compared. */
 function watchInput(mapper: Mapper, { gone }: WriteRequest): WatchedMapper {
@@ -139,6 +123,9 @@ function watchInput(mapper: Mapper, { gone }: WriteRequest): WatchedMapper {
     ...mapper,
     hasRejectLines: false,
     hasInvalid: false,
+    get hasFurtherIdentities() {
+      return mapper.listsFurtherIdentities?.() === true;
+    },
     map: (rows, picked) => {
       if (gone !== undefined) watching.hasRejectLines ||= holdsRejectLines(rows);
       const block = mapper.map(rows, picked);
@@ -148,12 +135,6 @@ function watchInput(mapper: Mapper, { gone }: WriteRequest): WatchedMapper {
   };
   return watching;
 }
-
-const comparedBy = (mapper: WatchedMapper) => ({
-  hasRejectLines: mapper.hasRejectLines,
-  hasInvalid: mapper.hasInvalid,
-  hasFurtherIdentities: mapper.hasFurtherIdentities?.() === true,
-});
 
 /** Returns how the inputs of a write are read. The input of a fleet is pinned, so nothing can follow it. */
 function readingOf(
@@ -229,7 +210,7 @@ async function runConnected(writing: WriteContext, mapper: WatchedMapper): Promi
     const ending = await sendInput(writing, { ...parts, memory: remembered?.memory });
     const isRest = inputs.totalBytes === undefined && (earlier?.watermark.ordinal ?? 0) > 0;
     const isShort = shortOf(writing, tally, ending.result) !== undefined;
-    if (ending.result.done) await remembered?.writeGone({ ...comparedBy(mapper), isRest, isShort });
+    if (ending.result.done) await remembered?.writeGone({ ...mapper, isRest, isShort });
     endEvents(writing, { events, tally, isDone: ending.result.done });
     const isReported = (await hooks.ended?.(ending)) ?? true;
     done = ending.result.done && isReported;
