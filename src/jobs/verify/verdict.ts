@@ -121,12 +121,22 @@ export class UnknownResolution {
   /** Lines of the records that were not found or could not be compared. */
   readonly #lines: OpenLine[] = [];
   readonly #open = new Set<SentRecord>();
+  /** How often one rejects file at most reports the same record of the same line of the input: others report it again. */
+  readonly #most = new Map<string, number>();
   /** The events that were found. */
   readonly arrived: ArrivedEvents[] = [];
 
   /** Adds the records to resolve. */
   begin(records: Iterable<SentRecord>): void {
-    for (const record of records) this.#open.add(record);
+    const ofFiles = new Map<string, number>();
+    for (const record of records) {
+      this.#open.add(record);
+      const key = reportedKey(record);
+      const ofFile = `${record.source}\n${key}`;
+      const count = (ofFiles.get(ofFile) ?? 0) + 1;
+      ofFiles.set(ofFile, count);
+      this.#most.set(key, Math.max(count, this.#most.get(key) ?? 0));
+    }
   }
 
   /** Adds a verdict. */
@@ -140,7 +150,7 @@ export class UnknownResolution {
     const hasArrived = verdict === 'same' || differences[0]?.verdict === 'extra';
     const isAgain = repeatsByFile();
     for (const record of records) {
-      if (!this.#open.delete(record)) continue;
+      if (!this.#open.delete(record) || this.#isRepeated(record)) continue;
       if (hasArrived) {
         this.counts.accepted += 1;
       } else if (verdict === 'untold') {
@@ -166,7 +176,8 @@ export class UnknownResolution {
    * would skip them because of the event memory; `skipped` has their positions among `absent`.
    */
   lines(skipped: ReadonlySet<number>): readonly Buffer[] {
-    for (const record of this.#open) this.#leave(record, 'verify stopped before it was checked');
+    for (const record of this.#open)
+      if (!this.#isRepeated(record)) this.#leave(record, 'verify stopped before it was checked');
     this.#open.clear();
     let absent = 0;
     return this.#lines.map(({ record, stage, error, event }) => {
@@ -175,6 +186,14 @@ export class UnknownResolution {
       this.counts.unknown += 1;
       return lineOf(record, 'unknown', event.hasNone ? notInMemory : equalArrived);
     });
+  }
+
+  /** Whether the record was settled already, as another rejects file reports it. */
+  #isRepeated(record: SentRecord): boolean {
+    const key = reportedKey(record);
+    const left = this.#most.get(key)!;
+    if (left > 0) this.#most.set(key, left - 1);
+    return left === 0;
   }
 
   #leave(record: SentRecord, error: string): void {
@@ -195,6 +214,8 @@ const equalArrived =
   'verify did not find it, but an equal event: --retry-unknown sends this one, too';
 const notInMemory =
   'verify did not find it, but no run sent it in this form: settle it with the options of its upload, such as the time zone, the types and the columns';
+
+const reportedKey = (record: SentRecord): string => `${reportedPlace(record)}\n${record.text}`;
 
 /** Returns a function that says whether a record was given before: by another rejects file, or by the same for the same line. */
 function repeatsByFile(): (record: SentRecord) => boolean {
