@@ -330,6 +330,18 @@ function numberOf(unnumbered: string, identity: string | undefined): string | un
     });
 }
 
+/**
+ * Sets the file of an earlier attempt aside, but no file that another run has put in its place. Returns where its lines
+ * are; undefined if they are gone.
+ */
+export function setAsideOwn(file: string, mark: RejectsMark): string | undefined {
+  for (const unnumbered of [file, file.replace(/\.\d+$/, '')]) {
+    const number = numberOf(unnumbered, mark.identity);
+    if (number !== undefined && unnumbered + number !== file) return unnumbered + number;
+  }
+  return isOwn(file, mark) ? setAside(file) : undefined;
+}
+
 /** Returns which file is there, and its last change; undefined if there is none. */
 function stateOf(file: string): string | undefined {
   try {

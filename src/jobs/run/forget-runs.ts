@@ -1,5 +1,5 @@
 import { countOf, EngagectlError } from '../../errors.js';
-import { setAside } from '../../files/atomic-write.js';
+import { setAsideOwn } from '../../output/rejects-file.js';
 import { tryLockRun } from '../../files/file-lock.js';
 import { lockPath, removeRun, journalPath, type RunFolder, type RunPlace } from './run-folder.js';
 import { appendDiscarded, ledgerPath, readLedger } from './sent-files-ledger.js';
@@ -114,11 +114,15 @@ type KeptRun = NonNullable<OpenRun<WriteEntry>['kept']>;
  * until all of its input has an outcome, however often it is interrupted.
  */
 export async function startOver(kept: KeptRun, context: JobContext): Promise<KeptRun> {
-  const { rejectsFile, counts } = replayWrite(kept.entries);
+  const { rejectsFile, rejects, counts, intended } = replayWrite(kept.entries);
+  const { run } = kept.folder.header;
   // The input may not have the rejected records any more.
-  const aside = rejectsFile === undefined ? undefined : setAside(rejectsFile);
+  const aside = rejectsFile === undefined ? undefined : setAsideOwn(rejectsFile, rejects);
+  if (!intended.isEmpty)
+    context.messages.warn(
+      `run ${run} was killed while it sent events: of those in flight, no rejects file lists the ones that are not in the input any more, and their outcome is unknown`,
+    );
   if (counts.unknown > 0) {
-    const { run } = kept.folder.header;
     const where = aside === undefined ? 'its rejects file is missing' : `${aside} lists them`;
     context.messages.warn(
       `run ${run} starts over; the outcome of ${countOf(counts.unknown, 'record')} that it sent before is unknown: ${where}, and the events among them that are in the input are reported once more`,

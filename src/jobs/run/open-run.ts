@@ -97,8 +97,8 @@ async function openKept<Entry extends JournalEntry>(
       : await inPlace(make, () => createRun(root, header(id, query, context)));
     const {
       path: place,
-      header: { run, key, retryUnknown },
-    } = found ?? made!;
+      header: { run, key, argv, retryUnknown = argv.includes('--retry-unknown') },
+    } = found ?? made!; // an earlier version did not write retryUnknown
     return openFolder({ path: place, header: { run, key, retryUnknown } }, kinds, {
       lock,
       made: made?.journal,

@@ -16,7 +16,7 @@ import {
   type LedgerStart,
 } from '../run/sent-files-ledger.js';
 import { runsFolder, type OpenRun } from '../run/open-run.js';
-import { remembersEvents, type SentForm } from './open-event-memory.js';
+import { remembersEvents, type MemoryUse, type SentForm } from './open-event-memory.js';
 import type { WriteEntry } from '../../bulk/outcomes/journal-entries.js';
 import { fingerprint, listRuns, makeStateFolder, withSortedLists } from '../run/run-folder.js';
 import { shardCount, formatShard } from '../shard.js';
@@ -83,7 +83,7 @@ interface LedgerPlace {
   readonly pipe: string | undefined;
 }
 
-interface FinishedRun {
+interface FinishedRun extends Pick<MemoryUse, 'isRestarted'> {
   readonly result: WriteResult;
   /** Digests of all inputs that any attempt of the run read to the end. */
   readonly digests: DigestTable;
@@ -316,14 +316,15 @@ export class DuplicateProtection {
 
   /** Returns the members of a ledger line about records that are not idempotent; see LedgerEntry. */
   #onceOf(
-    { result, once, before, runsBefore, remembered }: FinishedRun,
+    { result, once, before, runsBefore, remembered, isRestarted }: FinishedRun,
     isRead: boolean,
   ): Pick<LedgerEntry, 'options' | 'remembered' | 'runs'> {
     const { options } = this.#place;
     if (!once.has('event') || !remembered) return once.size > 0 ? { options } : {};
     const { rejected, unknown, alreadySent, run } = result;
     const isSent = rejected + unknown === 0 && alreadySent === before && once.size === 1;
-    const isWhole = isRead && isSent; // with a limit, it sent a part of an input that is not in the ledger
+    // With a limit, it sent a part of an input that is not in the ledger; if it started over, also what is not in the input.
+    const isWhole = isRead && isSent && isRestarted !== true;
     return { options, remembered: true, ...(isWhole && { runs: [...runsBefore, run] }) };
   }
 

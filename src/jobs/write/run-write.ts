@@ -217,7 +217,7 @@ async function runConnected(writing: WriteContext, mapper: WatchedMapper): Promi
     if (done && ledger) {
       const digests = digestsOf(inputs, earlier);
       const [once, before] = [tally.log.nonIdempotent, sent?.records ?? 0];
-      const ended = { result: ending.result, digests, once, before, runsBefore, isKept };
+      const ended = { ...use, result: ending.result, digests, once, before, runsBefore, isKept };
       done = ledger.note({ ...ended, remembered: events !== undefined }, inputs);
     }
     unfinished = ending.result.done && !done ? isResumable(run) : ending.result.unfinished;
@@ -307,10 +307,6 @@ async function useOf(
   context.messages.warn(
     `the input has changed since run ${run}, which had not sent all of it: reading it from the beginning, and sending the events that were not sent; if the file was rotated, upload the former one, too`,
   );
-  if (!earlier.intended.isEmpty)
-    context.messages.warn(
-      `run ${run} was killed while it sent events: of those in flight, no rejects file lists the ones that are not in the input any more, and their outcome is unknown`,
-    );
   return 'startOver';
 }
 

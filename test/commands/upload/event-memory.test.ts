@@ -418,6 +418,47 @@ describe('a run that starts over', () => {
     },
   );
 
+  it('sends no event twice if it finished, and what it had sent before follows in one text', async () => {
+    const { service, run, stored, write } = await stage();
+    const upload = async (...files: string[]) => run(['upload', ...files, ...inPairs, '--resume']);
+    write('log.1', lines(1, 2, 3, 4));
+    write('log', lines(1, 2, 3, 4));
+    await service.fault({ after: 1, times: 1, answer: { status: 401 } });
+    expect((await upload('log')).code).toBe(4);
+    write('log', lines(5, 6));
+    expect((await upload('log')).code).toBe(0);
+    const { code, summary } = await upload('log', 'log.1');
+    expect([code, summary]).toMatchObject([0, { accepted: 2, alreadySent: 4 }]);
+    expect(stored()).toEqual(numbers(6, 1));
+  });
+
+  it('warns of events that it had in flight, also if its input is a pipe', async () => {
+    const { service, world, run, stored } = await stage();
+    const upload = ['upload', '-', '--run-name', 'x', '--resume', ...inPairs];
+    await service.fault({ after: 1, times: 1, delayMs: 100, answer: { status: 401 } });
+    const stdin = lines(1, 2, 3, 4);
+    const { isKilled } = await runOrKill({ world, service }, upload, { stdin, kill: true });
+    expect(isKilled).toBe(true);
+    const { code, stderr } = await run(upload, lines(5, 6));
+    expect([code, stderr]).toEqual([0, expect.stringContaining('was killed while it sent events')]);
+    expect(stored()).toEqual([1, 2, 5, 6]);
+  });
+
+  it('sets only its own rejects file aside, and names it', async () => {
+    const { service, world, run, write } = await stage();
+    const upload = async (...files: string[]) => run(['upload', ...files, ...inPairs, '--resume']);
+    write('log', lines(1, 2, 3, 4, 5, 6));
+    write('other', '{"type":"event"}\n');
+    await service.fault({ after: 1, times: 1, action: 'reset-after' });
+    await service.fault({ after: 2, times: 1, answer: { status: 401 } });
+    expect((await upload('log')).summary.unknown).toBe(2);
+    expect((await upload('log', 'other')).summary.rejected).toBe(1);
+    write('log', lines(7, 8));
+    const { code, stderr } = await upload('log');
+    expect([code, stderr]).toEqual([0, expect.stringContaining('log.rejects.ndjson.1 lists them')]);
+    expect(readFileSync(world.path('log.rejects.ndjson'), 'utf8')).toContain('"validate"');
+  });
+
   it('is unfinished again if it ended with --limit, and its folder outlived it', async () => {
     const { service, world, run, stored } = await stage();
     const upload = ['upload', '-', '--run-name', 'crm', '--limit', '4', ...inPairs];
