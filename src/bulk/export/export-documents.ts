@@ -102,7 +102,7 @@ async function dropShort(documentJob: DocumentJob, output: Output): Promise<unde
   const { index, job } = documentJob;
   const { records } = output.checkpoint();
   job.warn(
-    `${output.name}: ${countOf(records, 'record')}, fewer than ${groupDigits(job.minRecords)}; the file is not created`,
+    `${output.name}: ${countOf(records, 'record')}, fewer than ${groupDigits(job.minRecords)}; the new file is not put in place`,
   );
   await output.abort();
   await job.log.note({ kind: 'short', document: index });
