@@ -104,7 +104,8 @@ export class CsvSplitter implements RecordSplitter {
     const cut = { ...records, parseErrors, unclosed };
     const long = this.#recovers ? undefined : this.#longQuote(cut, text);
     const closed = long ? { ...cutBefore(long, cut), unclosed: long.place } : cut;
-    const other = this.#check.findOther(closed, whole, { failures: rejected, last: isEnd });
+    const failures = rejected.filter(({ at }) => at < closed.used); // not those behind a long quote
+    const other = this.#check.findOther(closed, whole, { failures, last: isEnd });
     const checked = other ? beforeOther(other, closed, whole) : closed;
     const mayEndEarly = last && !checked.unclosed && cut.used === text.length;
     const kept = holdBack && mayEndEarly ? withoutIncomplete(checked, text, holdBack) : checked;

@@ -435,6 +435,15 @@ describe('quotes that another program wrote', () => {
       },
     );
 
+    it('stop before a long cell, also if a record behind it is in doubt', async () => {
+      const before = `identity,a,b\nann,1,2\nlong,"${long}",2\n${'good,1,2\n'.repeat(9)}bad,x"y,"open\n`;
+      const chunks = [before, 'carl,1,2\ndora,1,"z"z\n'].map((chunk) => Buffer.from(chunk));
+      const options = { inputFormat: 'csv', delimiter: ',', maxRecordBytes: 1000 } as const;
+      const { rows, error } = await readText(chunks, options);
+      expect(rows.map(({ line }) => line)).toEqual([2]);
+      expect(error).toMatchObject({ id: 'E-CSV-QUOTE', details: { line: 3, column: 6 } });
+    });
+
     it('do not stop before a long row without quotes that start a cell', async () => {
       for (const [size, recovers] of cases) {
         const { rows, parseErrors, error } = await read(`eve,5" ${long}"y,x"`, size, recovers);
