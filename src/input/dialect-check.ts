@@ -278,8 +278,8 @@ function* cellQuotes(
   const skipped = blanks.filter((blank) => !blank.equals(delimiter));
   for (let quoteAt = from; (quoteAt = text.indexOf(quote, quoteAt)) >= 0; quoteAt += quote.length) {
     const start = beforeBlanks(text, from, quoteAt, skipped);
-    if (start === from || isMarkerAt(text, delimiter, start - delimiter.length))
-      yield { quoteAt, start };
+    const isFirst = start === from || isLineEnd(text[start - 1]); // a misread cell may have taken the line end
+    if (isFirst || isMarkerAt(text, delimiter, start - delimiter.length)) yield { quoteAt, start };
   }
 }
 

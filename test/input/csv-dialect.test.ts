@@ -322,18 +322,20 @@ describe('quotes that another program wrote', () => {
       const wide = cellOfPieces([...pieces, '\nvictim,1,2,x\n']);
       const pairs = fc.array(fc.tuple(wide, size, wide), { minLength: 1, maxLength: 4 });
       await fc.assert(
-        fc.asyncProperty(pairs, chunkSizes, async (cells, sizes) => {
-          const lines = cells.map(
-            ([one, size, other], n) => `u${n},${lax[writer](one)},${size},${lax[writer](other)}\n`,
-          );
+        fc.asyncProperty(pairs, fc.boolean(), chunkSizes, async (cells, isTextFirst, sizes) => {
+          const lines = cells.map(([one, size, other], n) => {
+            const [user, note] = [`u${n}`, lax[writer](one)];
+            const [first, second] = isTextFirst ? [note, user] : [user, note];
+            return `${first},${second},${size},${lax[writer](other)}\n`;
+          });
           fc.pre(writer !== 'quotes as they are' || !isPlausible(lines));
-          const text = `identity,Note,Size,City\n${lines.join('')}`;
+          const text = `${isTextFirst ? 'Note,identity' : 'identity,Note'},Size,City\n${lines.join('')}`;
           const options = { inputFormat: 'csv', delimiter: ',' } as const;
           const read = await readText(chunked(Buffer.from(text), sizes), {
             ...options,
             ...(escape !== undefined && { escape }),
           });
-          const users = read.rows.map((row) => row.cells?.[0]);
+          const users = read.rows.map((row) => row.cells?.[isTextFirst ? 1 : 0]);
           expect(users.filter((user) => !/^u\d$/.test(user ?? ''))).toEqual([]);
         }),
         { numRuns: runs(500) },
@@ -355,6 +357,17 @@ describe('quotes that another program wrote', () => {
     const read = await readText(`identity,a,b\n${row}\n`, options);
     expect(read.rows).toEqual([]);
     expect(read.error).toMatchObject({ id: 'E-CSV-QUOTE', details: { line: 2 } });
+  });
+
+  it.each([
+    ['', '1,ann,"x\n"hi\nbob,1,2\ny",eve,3', 3],
+    [', in CR', '1,ann,"x\r"hi\rbob,1,2\ry",eve,3', 3],
+    [', and a blank', '1,ann,"x\n "hi\nbob,1,2\ny",eve,3', 3],
+    [', and more cells', '1,ann,"x\n",\nbob,1,2\ny",eve,3', 2],
+  ])('stop before a cell in front of which a quote takes the line end%s', async (_, row, line) => {
+    const read = await readText(`a,identity,b\n${row}\n`, { inputFormat: 'csv', delimiter: ',' });
+    expect(read.rows).toEqual([]);
+    expect(read.error).toMatchObject({ id: 'E-CSV-QUOTE', details: { line } });
   });
 
   it.each([
