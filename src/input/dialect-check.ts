@@ -277,7 +277,7 @@ function* cellQuotes(
 ): Generator<{ readonly quoteAt: number; readonly start: number }> {
   const skipped = blanks.filter((blank) => !blank.equals(delimiter));
   for (let quoteAt = from; (quoteAt = text.indexOf(quote, quoteAt)) >= 0; quoteAt += quote.length) {
-    const start = beforeBlanks(text, from, quoteAt, skipped);
+    const start = beforeBlanks(text, from, quoteAt, { delimiter, skipped });
     const isFirst = start === from || isLineEnd(text[start - 1]); // a misread cell may have taken the line end
     if (isFirst || isMarkerAt(text, delimiter, start - delimiter.length)) yield { quoteAt, start };
   }
@@ -317,12 +317,17 @@ export class SkippedQuotes {
 /** Blanks that may be in front of a quoted cell, also ones that nobody sees, and the `=` of a spreadsheet. */
 const blanks = [' ', '\t', '\u00A0', '\u200B', '\uFEFF', '='].map((blank) => Buffer.from(blank));
 
-/** Returns the position before the blanks that end at `end`. */
-function beforeBlanks(text: Buffer, start: number, end: number, skipped: readonly Buffer[]) {
+/** Returns the position before the blanks that end at `end`, but for those of a delimiter such as `, `. */
+function beforeBlanks(
+  text: Buffer,
+  start: number,
+  end: number,
+  { delimiter, skipped }: Pick<Markers, 'delimiter'> & { readonly skipped: readonly Buffer[] },
+) {
+  const endsAt = (marker: Buffer, at: number) =>
+    at - marker.length >= start && isMarkerAt(text, marker, at - marker.length);
   for (let at = end; ;) {
-    const blank = skipped.find(
-      (one) => at - one.length >= start && isMarkerAt(text, one, at - one.length),
-    );
+    const blank = endsAt(delimiter, at) ? undefined : skipped.find((one) => endsAt(one, at));
     if (!blank) return at;
     at -= blank.length;
   }

@@ -321,16 +321,22 @@ describe('quotes that another program wrote', () => {
       const size = fc.constantFrom('5" disk', ...(writer === 'quotes as they are' ? ['5'] : []));
       const wide = cellOfPieces([...pieces, '\nvictim,1,2,x\n']);
       const pairs = fc.array(fc.tuple(wide, size, wide), { minLength: 1, maxLength: 4 });
+      const forms = fc.record({
+        isTextFirst: fc.boolean(),
+        delimiter: fc.constantFrom(',', ', '),
+      });
       await fc.assert(
-        fc.asyncProperty(pairs, fc.boolean(), chunkSizes, async (cells, isTextFirst, sizes) => {
+        fc.asyncProperty(pairs, forms, chunkSizes, async (cells, form, sizes) => {
+          const { isTextFirst, delimiter } = form;
           const lines = cells.map(([one, size, other], n) => {
             const [user, note] = [`u${n}`, lax[writer](one)];
             const [first, second] = isTextFirst ? [note, user] : [user, note];
             return `${first},${second},${size},${lax[writer](other)}\n`;
           });
           fc.pre(writer !== 'quotes as they are' || !isPlausible(lines));
-          const text = `${isTextFirst ? 'Note,identity' : 'identity,Note'},Size,City\n${lines.join('')}`;
-          const options = { inputFormat: 'csv', delimiter: ',' } as const;
+          const commas = `${isTextFirst ? 'Note,identity' : 'identity,Note'},Size,City\n${lines.join('')}`;
+          const text = commas.replaceAll(',', delimiter);
+          const options = { inputFormat: 'csv', delimiter } as const;
           const read = await readText(chunked(Buffer.from(text), sizes), {
             ...options,
             ...(escape !== undefined && { escape }),
@@ -369,6 +375,23 @@ describe('quotes that another program wrote', () => {
     expect(read.rows).toEqual([]);
     expect(read.error).toMatchObject({ id: 'E-CSV-QUOTE', details: { line } });
   });
+
+  it.each([', ', '; ', '\t\t', ' | ', '='])(
+    'stop before a cell of several lines behind the delimiter %j, wherever chunks end',
+    async (delimiter) => {
+      const rows = ['ann|say "hi" there|"x', 'bob|1|2', 'y"'].join('\n').replaceAll('|', delimiter);
+      const text = `${['identity', 'a', 'b'].join(delimiter)}\n${rows}\n`;
+      const long = text.replace('say', 'say'.repeat(1000));
+      for (const [content, size] of [text, long].flatMap((one) =>
+        [1, 7, 5000].map((n) => [one, n] as const),
+      )) {
+        const options = { inputFormat: 'csv', delimiter, maxRecordBytes: 1000 } as const;
+        const read = await readText(chunked(Buffer.from(content), [size]), options);
+        expect([size, read.rows]).toEqual([size, []]);
+        expect(read.error).toMatchObject({ id: 'E-CSV-QUOTE', details: { line: 2 } });
+      }
+    },
+  );
 
   it.each([
     // Spark does not escape backslashes in cells without quotes
