@@ -422,7 +422,8 @@ function readQuotedCell(
   const closeAt = closingQuote(text, quoteAt + quote.length, form);
   if (closeAt < 0) return { at: text.length, ends: 'beyond' };
   const at = afterBlanks(text, closeAt + quote.length, form);
-  if (at >= text.length && !last) return { at, ends: 'beyond' };
+  const isCut = at + delimiter.length > text.length && !isLineEnd(text[at]);
+  if (isCut && !last) return { at, ends: 'beyond' };
   if (at < text.length && !isCellEnd(text, delimiter, at)) return { at, ends: 'invalid' };
   return { at, ends: closeAt > end ? 'later' : 'here' };
 }

@@ -323,7 +323,7 @@ describe('quotes that another program wrote', () => {
       const pairs = fc.array(fc.tuple(wide, size, wide), { minLength: 1, maxLength: 4 });
       const forms = fc.record({
         isTextFirst: fc.boolean(),
-        delimiter: fc.constantFrom(',', ', '),
+        delimiter: fc.constantFrom(',', ', ', '||'),
       });
       await fc.assert(
         fc.asyncProperty(pairs, forms, chunkSizes, async (cells, form, sizes) => {
@@ -408,6 +408,19 @@ describe('quotes that another program wrote', () => {
     expect(read.rows).toEqual([]);
     expect(read.error).toMatchObject({ id: 'E-CSV-QUOTE', details: { line: 2 } });
   });
+
+  it.each(['||', ',,', '||||', ', '])(
+    'stop before a cell with a backslash, where a chunk ends behind the delimiter %j',
+    async (delimiter) => {
+      const text = 'a|identity\nz|z\n"b\\"\nbob|1\n"|"u1"\nq|u2\n'.replaceAll('|', delimiter);
+      for (let end = 1; end < text.length; end += 1) {
+        const chunks = [text.slice(0, end), text.slice(end)].map((chunk) => Buffer.from(chunk));
+        const read = await readText(chunks, { inputFormat: 'csv', delimiter });
+        expect([end, read.rows.map(({ line }) => line)]).toEqual([end, [2]]);
+        expect(read.error).toMatchObject({ id: 'E-CSV-QUOTE', details: { line: 3 } });
+      }
+    },
+  );
 
   it('do not stop before an error whose line has no open cell', async () => {
     const errors = ['a,5" pipe,x', '"a" ,x,y', 'a,"5" pipe",x', 'a, "x", y'];
