@@ -1,4 +1,5 @@
 import { endOfLine, CR, LF, type SplitRecords, type UnclosedQuote } from './record-splitter.js';
+import { isBlank } from '../text/cell-cleaning.js';
 import {
   isMarkerAt,
   longestMarker,
@@ -275,9 +276,8 @@ function* cellQuotes(
   from: number,
   { delimiter, quote }: Markers,
 ): Generator<{ readonly quoteAt: number; readonly start: number }> {
-  const skipped = blanks.filter((blank) => !blank.equals(delimiter));
   for (let quoteAt = from; (quoteAt = text.indexOf(quote, quoteAt)) >= 0; quoteAt += quote.length) {
-    const start = beforeBlanks(text, from, quoteAt, { delimiter, skipped });
+    const start = beforeBlanks(text, from, quoteAt, delimiter);
     const isFirst = start === from || isLineEnd(text[start - 1]); // a misread cell may have taken the line end
     if (isFirst || isMarkerAt(text, delimiter, start - delimiter.length)) yield { quoteAt, start };
   }
@@ -314,23 +314,25 @@ export class SkippedQuotes {
   }
 }
 
-/** Blanks that may be in front of a quoted cell, also ones that nobody sees, and the `=` of a spreadsheet. */
-const blanks = [' ', '\t', '\u00A0', '\u200B', '\uFEFF', '='].map((blank) => Buffer.from(blank));
-
-/** Returns the position before the blanks that end at `end`, but for those of a delimiter such as `, `. */
-function beforeBlanks(
-  text: Buffer,
-  start: number,
-  end: number,
-  { delimiter, skipped }: Pick<Markers, 'delimiter'> & { readonly skipped: readonly Buffer[] },
-) {
-  const endsAt = (marker: Buffer, at: number) =>
-    at - marker.length >= start && isMarkerAt(text, marker, at - marker.length);
+/**
+ * Returns the position before the blanks that end at `end`, but for those of a delimiter such as `, `. Characters that nobody
+ * sees and the `=` of a spreadsheet count as blanks, and line ends do not.
+ */
+function beforeBlanks(text: Buffer, start: number, end: number, delimiter: Buffer): number {
   for (let at = end; ;) {
-    const blank = endsAt(delimiter, at) ? undefined : skipped.find((one) => endsAt(one, at));
-    if (!blank) return at;
-    at -= blank.length;
+    const isDelimited = isMarkerAt(text, delimiter, at - delimiter.length);
+    let from = at - 1;
+    while (isContinuation(text[from]) && at - from < 4) from -= 1;
+    if (from < start || isDelimited || !isBlankAt(text, from, at)) return at;
+    at = from;
   }
+}
+
+/** Whether a character that may be in front of a quoted cell stands there. */
+function isBlankAt(text: Buffer, from: number, end: number): boolean {
+  const byte = text[from]!;
+  if (byte > space && byte < 0x7f) return byte === equalsSign;
+  return !isLineEnd(byte) && isBlank(text.toString('utf8', from, end));
 }
 
 /** Whether a cell may be open at the end of a line: it has an odd number of quotes, with or without those behind backslashes. */
@@ -471,8 +473,12 @@ function closingQuote(
 }
 
 const space = 0x20;
+const equalsSign = 0x3d;
 const tab = 0x09;
 const tabDelimiter = Buffer.of(tab);
 const isCellEnd = (text: Buffer, delimiter: Buffer, at: number): boolean =>
   isLineEnd(text[at]) || isMarkerAt(text, delimiter, at);
+/** Whether a byte continues a character of UTF-8. */
+const isContinuation = (byte: number | undefined): boolean =>
+  byte !== undefined && byte >> 6 === 0b10;
 const isLineEnd = (byte: number | undefined): boolean => byte === LF || byte === CR;

@@ -67,6 +67,11 @@ const invisible =
 const leading = /^[\s\p{Cf}\u115f\u1160\u2800\u3164\uffa0]+/u;
 const trailing = /[\s\p{Cf}\u115f\u1160\u2800\u3164\uffa0]$/u;
 
+/** Whether a character is whitespace, a control character or invisible, wherever it stands. */
+export const isBlank = (character: string): boolean =>
+  invisible.test(character) ||
+  /^[\p{White_Space}\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}]/u.test(character);
+
 /**
  * Describes whitespace at the ends of a text or invisible characters in it, to follow the quoted text in a message;
  * undefined if there are none.

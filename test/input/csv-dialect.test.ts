@@ -246,6 +246,8 @@ const writers = {
   blank: (cell: string) => ` "${cell.replaceAll('"', '""')}"`,
   blanks: (cell: string) => ` "${cell.replaceAll('"', '""')}" `,
   tab: (cell: string) => `\t"${cell.replaceAll('"', '""')}"`,
+  wideSpace: (cell: string) => `\u3000"${cell.replaceAll('"', '""')}"`,
+  softHyphen: (cell: string) => `\u00AD"${cell.replaceAll('"', '""')}"`,
   spreadsheet: (cell: string) => `="${cell.replaceAll('"', '""')}"`,
   blankAndBackslash: (cell: string) => ` "${cell.replaceAll(/["\\]/g, String.raw`\$&`)}"`,
 } as const;

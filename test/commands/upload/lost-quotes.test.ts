@@ -68,7 +68,31 @@ describe('a quote behind a backslash, as another program writes it,', () => {
   });
 });
 
+/** Characters that look like nothing, of one to four bytes. */
+const unseen = [
+  '\u3000',
+  '\u2003',
+  '\u2009',
+  '\u0085',
+  '\u200e',
+  '\u200d',
+  '\u00ad',
+  '\u034f',
+  '\u2800',
+  '\u3164',
+  '\u{e0020}',
+  '\v',
+  '\f',
+  '\0',
+  '\x1f',
+  ' \u3000=\t',
+];
+
 it.each([
+  ...unseen.map((blank) => [
+    `U+${blank.codePointAt(0)!.toString(16)}`,
+    `ann,${blank}"a\nadmin,x\nend"\ncarl,y\n`,
+  ]),
   ['a blank', 'ann, "a\nadmin,x\nend"\ncarl, "y"\n'],
   ['blanks around', 'ann, "a\nadmin,x\nend" \ncarl,y\n'],
   ['a tab', 'ann,\t"a\nadmin,x\nend"\ncarl,y\n'],
