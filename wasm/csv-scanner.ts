@@ -91,6 +91,8 @@ export let lineEnds: i32 = 0;
 export let failureAt: i32 = 0;
 /** Start of its last cell; of the incomplete one if its end lies beyond the text. */
 export let unfinished: i32 = 0;
+/** Line ends before that cell. */
+let lineEndsBefore: i32 = 0;
 /** Whether its last cell is valid in a JSON string as it is. */
 let isPlain: bool = false;
 
@@ -166,14 +168,21 @@ export function cut(startLine: i32): void {
 export function scan(start: i32): i32 {
   seek(start);
   end = record();
-  return end < 0 ? end : afterLineEnd(end);
+  return nextRecord();
 }
 
 /** Scans the rest of a record from the start of a cell. */
 export function scanCells(start: i32): i32 {
   seek(start);
   end = cellsFrom(start);
-  return end < 0 ? end : afterLineEnd(end);
+  return nextRecord();
+}
+
+/** Returns the start of the next record. If it lies beyond the text, the unfinished cell is scanned again with its line ends. */
+function nextRecord(): i32 {
+  const next = end < 0 ? end : afterLineEnd(end);
+  if (next == beyond) lineEnds = lineEndsBefore;
+  return next;
 }
 
 function addRecord(): void {
@@ -203,6 +212,7 @@ function record(): i32 {
   if (remark == 0) return cellsFrom(at);
   width = 0;
   lineEnds = 0;
+  lineEndsBefore = 0;
   return remark < 0 ? beyond : endOfLine(at);
 }
 
@@ -219,6 +229,7 @@ function record(): i32 {
     let cellEnd: i32;
     let next: i32; // end of the cell: after its closing quote, if it has one
     unfinished = from;
+    lineEndsBefore = lineEnds;
     const opening = markerAt(from, quote, quoteAt, quoteLength);
     if (opening < 0) return beyond;
     if (opening > 0) {

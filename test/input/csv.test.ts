@@ -185,6 +185,27 @@ describe('D an unclosed quote', () => {
     }
   });
 
+  it.each([',', '||'])(
+    'does not shift line numbers behind a long record, wherever a chunk ends: %s',
+    async (delimiter) => {
+      const long = 'L'.repeat(1500);
+      const text = `a|b|c\nz|z|z\nlong|"a\n\n\n${long}"|y\nlong|${long}|"c\n""\n"\nbad|x\nu|v|w\n`;
+      const bytes = Buffer.from(text.replaceAll('|', delimiter));
+      const options = {
+        inputFormat: 'csv',
+        delimiter,
+        maxRecordBytes: 1000,
+        recoverQuotes: true,
+      } as const;
+      for (let end = 1; end < bytes.length; end += 1) {
+        if (bytes[end] === bytes[end - 1] && bytes[end] === long.charCodeAt(0)) continue;
+        const read = await readText([bytes.subarray(0, end), bytes.subarray(end)], options);
+        expect([end, read.error, read.rows.at(-1)?.line]).toEqual([end, undefined, 11]);
+        expect([end, read.parseErrors.at(-1)?.line]).toEqual([end, 10]);
+      }
+    },
+  );
+
   it('is not mistaken for a long record that starts with a quoted cell of several lines', async () => {
     const text = `id,name\n"a\nb,c\nd",${'x'.repeat(5000)}\n2,e\n`;
     const { rows, parseErrors, error } = await readText(chunked(Buffer.from(text), [100]), {
