@@ -405,6 +405,7 @@ const numbered = /^(?:customer|client|member|user|contact|kunden)(?:no|nr|number
 const addresses = ['email', 'emailaddress', 'mail', 'phone', 'phonenumber', 'mobile', 'msisdn'];
 
 const rankOf = (name: string): number => {
+  if (name === 'identity') return -1; // before `Identity`: upload takes it without a mapping
   const word = normalizeName(name);
   const isNumbered = word.endsWith('id') || numbered.test(word);
   const isIdentity = word.endsWith('identity'); // such as profile.identity of an export

@@ -64,6 +64,19 @@ describe('upload --preview --write-mapping', () => {
     else expect(shown.stdout).toContain('"form.identity":"bob"');
   });
 
+  it.each(['Identity,identity,City', 'IDENTITY,City,identity', 'City,i d e n t i t y,identity'])(
+    'prefers the column "identity", as upload does, to one with another spelling: %s',
+    async (header) => {
+      const world = worldWith({ 'u.csv': `${header}\nx1,x2,x3\ny1,y2,y3\n` });
+      const argv = ['upload', 'u.csv', '--preview', '--write-mapping', 'm.json'];
+      const { code, stderr } = await world.run(argv);
+      expect([code, stderr]).toEqual([0, expect.stringContaining('identity "identity"')]);
+      const drafted = await world.run(['upload', 'u.csv', '--preview', '--mapping', 'm.json']);
+      const value = `x${header.split(',').indexOf('identity') + 1}`;
+      expect(drafted.stdout).toContain(`"identity":"${value}"`);
+    },
+  );
+
   it('does not infer a nested identity of JSON', async () => {
     const world = worldWith({ 'n.ndjson': '{"a":1,"form":{"identity":"bob"}}\n' });
     const argv = ['upload', 'n.ndjson', '--preview', '--write-mapping', 'm.json'];
