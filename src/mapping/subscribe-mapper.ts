@@ -84,6 +84,10 @@ const keysOf = ({ type, columns, types, lowercase }: SubscribeMapping): KeyLocat
 
 /** Marks around or between addresses: `Ann <a@x.test>`, `mailto:a@x.test`, `'a@x.test`, `a@x.test;b@x.test`. */
 const addressMarks = /^['‘’`=]|[<>,;:[\]]|[^\p{L}\p{M}\p{N}.]$/u;
+/** What no email address starts with, as in `(a@x.test`. Most other marks are allowed in front of the `@`. */
+const emailStartMarks = /^(?:[()*|\\]|(?!\p{ASCII})\p{P})/u;
+/** ASCII characters that no domain has, as in `a@x.test|b` and `a@x.test/b`. */
+const domainMarks = /[!-,/:-@[-^`{-~]/;
 /** What no email address has beside its `@`: another one, or a blank. A phone number may have blanks. */
 const secondAddress = /[@\s]/u;
 
@@ -94,9 +98,15 @@ const secondAddress = /[@\s]/u;
 function addressMarkError(text: TextSlice): string | undefined {
   const value = text.toString();
   const rest = value.includes('@') ? value.replace('@', '') : '';
-  const mark = (addressMarks.exec(value) ?? secondAddress.exec(rest))?.[0];
+  const mark = (addressMarks.exec(value) ?? secondAddress.exec(rest) ?? emailMark(value))?.[0];
   if (mark === undefined) return undefined;
   return `${quoteValue(text)} contains ${JSON.stringify(mark)}: give one address or number per row, without a name, quotes, brackets or a prefix`;
+}
+
+/** Finds a mark in front of an email address or in its domain. */
+function emailMark(value: string): RegExpExecArray | null {
+  const at = value.lastIndexOf('@');
+  return at < 0 ? null : (emailStartMarks.exec(value) ?? domainMarks.exec(value.slice(at + 1)));
 }
 
 /** Maps rows with columns or members `type`, `value`, `status` to subscription records (endpoint 2). */

@@ -45,6 +45,16 @@ describe('a subscription row', () => {
   });
 
   it.each([
+    ...['*49 30', '(030) 4'].map((value) => ['phone', value] as const),
+    ...['_a', '+a', '#a', '~a', '/a=b/c', 'a|b', 'a*!', 'ä', '❤'].map(
+      (name) => ['email', `${name}@i-❤_2.xn--p1ai`] as const,
+    ),
+  ])('is sent if a mark may be part of the value: %s %s', (type, value) => {
+    const rows = csvRows(header, [[type, value, 'Unsubscribe']]);
+    expect(outcome(rows)).toBe(sent(type, value, 'Unsubscribe'));
+  });
+
+  it.each([
     [['fax', '+1', 'Unsubscribe'], 'column "type": "fax" is not one of phone, whatsapp, email'],
     [
       ['constructor', '+1', 'Unsubscribe'],
@@ -72,6 +82,15 @@ describe('a subscription row', () => {
       ['a@x.y b@x.y', ' '],
       ['a@x.y/b@x.y', '@'],
       ['a @x.y', ' '],
+      ['(a@x.y', '('],
+      ['*a@x.y', '*'],
+      ['|a@x.y', '|'],
+      ['“a@x.y', '“'],
+      ['•a@x.y', '•'],
+      ['a@x.y|b2', '|'],
+      ['a@x.y/b', '/'],
+      ['a@x.y(home', '('],
+      ['a@x!y', '!'],
     ].map(([value = '', mark]): [string[], string] => [
       ['email', value, 'Unsubscribe'],
       `column "value": ${JSON.stringify(value)} contains "${mark}": give one address or number per row, without a name, quotes, brackets or a prefix`,
