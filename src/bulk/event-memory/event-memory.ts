@@ -100,7 +100,10 @@ export class EventMemory {
   /** Runs with whose events from before this run the input is not compared. They may go on at the same time. */
   readonly #skipped: ReadonlySet<number>;
   #isRegistered: boolean;
-  /** Events of unknown outcome of this run are reported once more, because it started over. Its input may lack some. */
+  /**
+   * Events of unknown outcome of this run are reported once more, or sent with `retryOwn`, because it started over. Its
+   * input may lack some.
+   */
   readonly #reportsOwn: boolean;
   /** Whether an event of this run was sent. */
   #hasSent = false;
@@ -114,7 +117,7 @@ export class EventMemory {
     const { runs } = store;
     this.#fingerprints = new EventFingerprints(runs.secret);
     this.#isRegistered = runs.numberOf(run) !== undefined;
-    this.#reportsOwn = this.#isRegistered && options.isRestarted === true && !options.retryOwn;
+    this.#reportsOwn = this.#isRegistered && options.isRestarted === true;
     this.#skipped = new Set(skippedRuns.flatMap((id) => runs.numberOf(id) ?? []));
   }
 
@@ -315,7 +318,7 @@ export class EventMemory {
       const own = this.#reported.get(number) ?? [];
       for (const [run, prints] of this.#reported.set(number, own)) {
         if (run === number && !this.#reportsOwn) continue;
-        // The others are not in this input, so that nobody has reported them.
+        // The others are not in this input, or were sent once more, so that nobody has reported them.
         const isAll = prints.length >= fingerprintWords * this.#openCopiesOf(run);
         if (prints.length > 0) log.append(eventState.unknown, run, Int32Array.from(prints));
         if (isAll) runs.end(run, run === number ? end : undefined);

@@ -724,6 +724,37 @@ describe('events of unknown outcome', () => {
     });
   });
 
+  it.each([
+    ['a pipe', ['-', '--run-name', 'crm'], false],
+    ['a changed file', ['e.ndjson'], false],
+    ['a changed file that was read before', ['e.ndjson'], true],
+  ])(
+    'of a run that --retry-unknown starts over with %s are reported once an input has them',
+    async (_what, input, isReadBefore) => {
+      const { service, world, run, stored, write } = await stage();
+      const argv = ['upload', ...input, '--chunk-size', '2', '--concurrency', '1', '--resume'];
+      write('e.ndjson', lines(...numbers(6)));
+      await service.fault({ after: 1, times: 1, delayMs: 100, answer: { status: 401 } });
+      const first = { stdin: lines(...numbers(6)), kill: true };
+      expect((await runOrKill({ world, service }, argv, first)).isKilled).toBe(true);
+      service.clearFaults();
+      write('e.1.ndjson', lines(...numbers(6)));
+      write('e.ndjson', lines(6, 7, 8));
+      if (isReadBefore) {
+        await service.fault({ after: 1, times: 1, answer: { status: 401 } });
+        expect((await run(argv)).code).toBe(4);
+      }
+      const { code, stderr } = await run([...argv, '--retry-unknown'], lines(6, 7, 8));
+      expect(code, stderr).toBe(0);
+      const former = ['upload', 'e.1.ndjson', '--resume'];
+      const reported = await run(former);
+      const figures = { accepted: 2, alreadySent: 2, unknown: 2 };
+      expect([reported.code, reported.summary]).toMatchObject([6, figures]);
+      expect(stored()).toEqual([0, 1, 4, 5, 6, 7, 8]);
+      expect((await run(former)).summary).toMatchObject({ alreadySent: 6, unknown: 0 });
+    },
+  );
+
   it('are sent by --retry-unknown, from the rejects file and from the input', async () => {
     const { run, stored, rejects } = await unknown();
     const { code, summary } = await run(['upload', rejects, '--retry-unknown', '--limit', '1']);
