@@ -232,6 +232,32 @@ export function copiesByRun(places: Iterable<RunCopies>) {
   return runs;
 }
 
+/** Counts copies of killed runs that are reported as unknown, by run and event (`low,high`). */
+export class ReportedCopies {
+  readonly #runs = new Map<number, Map<string, number>>();
+
+  add(run: number, event: string): void {
+    const events = this.#runs.get(run) ?? new Map<string, number>();
+    this.#runs.set(run, events.set(event, this.copies(run, event) + 1));
+  }
+
+  copies(run: number, event: string): number {
+    return this.#runs.get(run)?.get(event) ?? 0;
+  }
+
+  runs(): Iterable<number> {
+    return this.#runs.keys();
+  }
+
+  /** Returns the fingerprints of a run, one for each copy. */
+  fingerprints(run: number): Int32Array {
+    const prints: number[] = [];
+    for (const [event, copies] of this.#runs.get(run) ?? [])
+      for (let copy = 0; copy < copies; copy += 1) prints.push(...event.split(',').map(Number));
+    return Int32Array.from(prints);
+  }
+}
+
 /** Numbers in a block of found events (512 KB). */
 const foundMaximum = fingerprintWords * 65_536;
 /** Cost of looking up an event; see Breaks. */

@@ -14,6 +14,7 @@ import {
   eventState,
   FoundEvents,
   RecentEvents,
+  ReportedCopies,
   type AbsentEvent,
   type ArrivedEvents,
   type EventBlock,
@@ -75,8 +76,8 @@ export class EventMemory {
   readonly counts = { new: 0, known: 0 };
   /** Runs that sent events of this input, and how many of them. */
   readonly #matched = new Map<number, number>();
-  /** Killed runs whose events this run reports as unknown, and the fingerprints of those. */
-  readonly #reported = new Map<number, number[]>();
+  /** Copies of killed runs, and of earlier attempts, that this run reports as unknown. */
+  readonly #reported = new ReportedCopies();
   readonly #options: EventMemoryOptions;
   readonly #store: EventStore;
   /** The events of the log, except for those in `#completed` and `#spilled`. */
@@ -315,12 +316,12 @@ export class EventMemory {
     try {
       const end = this.#hasSent ? { log: logNumber, bytes: this.#syncedUntil } : undefined;
       if (this.#isRegistered && !this.#reportsOwn) runs.end(number, end);
-      const own = this.#reported.get(number) ?? [];
-      for (const [run, prints] of this.#reported.set(number, own)) {
+      for (const run of new Set([...this.#reported.runs(), number])) {
         if (run === number && !this.#reportsOwn) continue;
         // The others are not in this input, or were sent once more, so that nobody has reported them.
-        const isAll = prints.length >= fingerprintWords * this.#openCopiesOf(run);
-        if (prints.length > 0) log.append(eventState.unknown, run, Int32Array.from(prints));
+        const isAll = this.#areReported(run);
+        const prints = this.#reported.fingerprints(run);
+        if (prints.length > 0) log.append(eventState.unknown, run, prints);
         if (isAll) runs.end(run, run === number ? end : undefined);
       }
     } catch (error) {
@@ -333,20 +334,20 @@ export class EventMemory {
     this.#store.close();
   }
 
-  /** Number of the copies that a killed run intended to send, and that have no outcome. */
-  #openCopiesOf(run: number): number {
+  /** Whether this run reports all copies that a killed run intended to send, and that have no outcome. */
+  #areReported(run: number): boolean {
     const open = new Map<string, number>();
     const add = (event: string, copies: number) => open.set(event, (open.get(event) ?? 0) + copies);
     for (const table of this.#tables())
       for (const { low, high, intended, ...one } of table.entries())
-        if (one.run === run && intended !== 0) add(`${low} ${high}`, intended);
+        if (one.run === run && intended !== 0) add(`${low},${high}`, intended);
     for (const archive of this.#archives())
       for (const words of archive.all())
         for (let at = 0; at < words.length; at += archiveWords) {
           const isOpen = words[at + 2] === run && (words[at + 3]! & 3) === archivedState.intended;
-          if (isOpen) add(`${words[at]} ${words[at + 1]}`, words[at + 3]! >> 2);
+          if (isOpen) add(`${words[at]},${words[at + 1]}`, words[at + 3]! >> 2);
         }
-    return [...open.values()].reduce((sum, copies) => sum + Math.max(0, copies), 0);
+    return [...open].every(([event, copies]) => copies <= this.#reported.copies(run, event));
   }
 
   #archives(): readonly EventArchive[] {
@@ -465,12 +466,14 @@ export class EventMemory {
     use();
     this.#matched.set(by, (this.#matched.get(by) ?? 0) + 1);
     if (used < sent) return skipReason.alreadySent;
-    const [run] = [...copiesByRun(found)].reduce((a, b) =>
-      b[1].unreported > a[1].unreported ? b : a,
-    );
-    const prints = this.#reported.get(run) ?? [];
-    if (run !== number || used - sent >= known) prints.push(low, high); // else the log says so already
-    this.#reported.set(run, prints);
+    const event = `${low},${high}`;
+    const runs = copiesByRun(found);
+    let own = used - sent;
+    for (const run of runs.keys()) if (run !== number) own -= this.#reported.copies(run, event);
+    const leftOf = ([run, copies]: readonly [number, { readonly unreported: number }]) =>
+      copies.unreported - (run === number ? own : this.#reported.copies(run, event));
+    const [run] = [...runs].reduce((a, b) => (leftOf(b) > leftOf(a) ? b : a));
+    if (run !== number || own >= known) this.#reported.add(run, event); // else the log says so already
     return skipReason.unreported;
   }
 

@@ -755,6 +755,33 @@ describe('events of unknown outcome', () => {
     },
   );
 
+  it.each([
+    ['the second one is resumed', 'second.ndjson'],
+    ['another run has the equal ones', 'copy.ndjson'],
+  ])(
+    'of two killed runs, of which some are equal, are each reported once: %s',
+    async (_what, name) => {
+      const { service, world, run, stored, write } = await stage();
+      const upload = (file: string) => ['upload', file, '--chunk-size', '2', '--resume'];
+      write('first.ndjson', lines(1, 2));
+      for (const file of ['second.ndjson', 'copy.ndjson']) write(file, lines(1, 1, 3));
+      for (const file of ['first.ndjson', 'second.ndjson']) {
+        await service.fault({ times: 1, delayMs: 100, answer: { status: 401 } });
+        const how = { stdin: '', kill: true };
+        expect((await runOrKill({ world, service }, upload(file), how)).isKilled).toBe(true);
+        service.clearFaults();
+      }
+      const both = await run(upload(name));
+      expect([both.code, both.summary]).toMatchObject([6, { accepted: 0, unknown: 3 }]);
+      expect((await world.run(['runs', 'prune', '--yes'])).code).toBe(0);
+      const rest = await run(upload('first.ndjson'));
+      expect([rest.code, rest.summary]).toMatchObject([6, { alreadySent: 1, unknown: 1 }]);
+      for (const file of ['first.ndjson', 'second.ndjson'])
+        expect((await run(upload(file))).summary).toMatchObject({ accepted: 0, unknown: 0 });
+      expect(stored()).toEqual([]);
+    },
+  );
+
   it('are sent by --retry-unknown, from the rejects file and from the input', async () => {
     const { run, stored, rejects } = await unknown();
     const { code, summary } = await run(['upload', rejects, '--retry-unknown', '--limit', '1']);
