@@ -216,6 +216,12 @@ export interface RunCopies {
   readonly missing: number;
 }
 
+export interface MatchedCopies extends RunCopies {
+  /** Copies that events of the input were matched with. */
+  readonly used: number;
+  readonly use: () => void;
+}
+
 /** Sums the copies of an event by run: a report may be in another place than its intent. */
 export function copiesByRun(places: Iterable<RunCopies>) {
   const runs = new Map<number, Pick<RunCopies, 'unknown' | 'unreported'>>();

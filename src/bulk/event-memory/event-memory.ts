@@ -19,7 +19,7 @@ import {
   type ArrivedEvents,
   type EventBlock,
   type EventState,
-  type RunCopies,
+  type MatchedCopies,
 } from './event-log.js';
 import {
   EventStore,
@@ -440,8 +440,11 @@ export class EventMemory {
     const { runs, number } = this.#store;
     // It goes on after its end, so that a kill may leave events without an outcome again.
     if (runs.hasEnded(number)) runs.reopen(number);
-    if (this.#isRegistered) return;
-    const { run, started, files, rememberMs } = this.#options;
+    const { run, started, files } = this.#options;
+    const earlier = runs.get(number);
+    if (earlier && earlier.started >= started) return;
+    // The events of this attempt are remembered from its start, and those of earlier ones for as long as these said.
+    const rememberMs = Math.max(this.#options.rememberMs, earlier?.rememberMs ?? 0);
     const [file = '', ...others] = files;
     runs.add({ number, run, started, file, otherFiles: others.length, rememberMs });
     this.#isRegistered = true;
@@ -478,7 +481,7 @@ export class EventMemory {
   }
 
   /** Yields the copies that other runs sent. Throws E-LEDGER. */
-  *#copies(low: number, high: number): Generator<Copies> {
+  *#copies(low: number, high: number): Generator<MatchedCopies> {
     try {
       yield* this.#copiesIn(low, high);
     } catch (error) {
@@ -486,7 +489,7 @@ export class EventMemory {
     }
   }
 
-  *#copiesIn(low: number, high: number): Generator<Copies> {
+  *#copiesIn(low: number, high: number): Generator<MatchedCopies> {
     for (const archive of this.#archives()) {
       const isOld = !this.#spilled.since.includes(archive);
       for (const { run, state, copies, entry } of archive.find(low, high)) {
@@ -524,7 +527,7 @@ export class EventMemory {
   #countedOf(
     run: number,
     { sent, unknown, intended }: { sent: number; unknown: number; intended: number },
-  ): Omit<Copies, 'missing' | 'used' | 'use'> {
+  ): Omit<MatchedCopies, 'missing' | 'used' | 'use'> {
     const { runs, number } = this.#store;
     const retryUnknown = this.#options[run === number ? 'retryOwn' : 'retryUnknown'];
     const counted = retryUnknown ? 0 : unknown;
@@ -560,12 +563,6 @@ export class EventMemory {
     }
     return known;
   }
-}
-
-interface Copies extends RunCopies {
-  /** Copies that events of this input were matched with. */
-  readonly used: number;
-  readonly use: () => void;
 }
 
 /**

@@ -22,7 +22,7 @@ export const defaultRememberMs = 90 * 24 * 3_600_000;
 export interface EventRun {
   readonly number: number;
   readonly run: string;
-  /** ISO 8601. */
+  /** Start of its last attempt that sent events (ISO 8601). */
   readonly started: string;
   /** Names of its inputs: the first, and how many others there are. */
   readonly file: string;
@@ -278,7 +278,7 @@ export class RunTable {
     return this.#ended.has(number);
   }
 
-  /** Adds a run; survives a power cut. */
+  /** Adds a run, or replaces it by a later attempt; survives a power cut. */
   add(run: EventRun): void {
     this.#runs.set(run.number, run);
     this.#append(run);

@@ -1283,6 +1283,41 @@ describe('the memory', () => {
     expect(stored()).toEqual([...numbers(20), 100]);
   });
 
+  it.each([
+    ['is resumed', numbers(4), [], numbers(4)],
+    ['starts over', numbers(3, 4), [], [0, 1, ...numbers(3, 4)]],
+    [
+      'starts over with a shorter --remember',
+      numbers(3, 4),
+      ['--remember', '1d'],
+      [0, 1, ...numbers(3, 4)],
+    ],
+  ])(
+    'keeps the events of a run that %s for as long as it and its start say, from then on',
+    async (_what, next, flags, all) => {
+      const { runAt, stored, write, service } = await stage();
+      const upload = ['upload', 'e.ndjson', '--resume', '--chunk-size', '2', '--concurrency', '1'];
+      write('e.ndjson', lines(...numbers(4)));
+      await service.fault({ after: 1, times: 1, answer: { status: 401 } });
+      expect((await runAt('2026-01-01', ...upload, '--remember', '7d')).code).toBe(4);
+      write('e.ndjson', lines(...next));
+      const more = flags.length > 0 ? flags : ['--remember', '7d'];
+      expect((await runAt('2026-01-09', ...upload, ...more)).code).toBe(0);
+      expect(stored()).toEqual(all);
+      const prune = async (day: string) => {
+        write('other.ndjson', lines(Number(day.slice(-2)) + 100));
+        expect((await runAt(day, 'upload', 'other.ndjson', '--remember', '1d')).code).toBe(0);
+        const pruned = await runAt(day, 'runs', 'prune', '--yes');
+        return (pruned.summary as { events?: number }).events;
+      };
+      await prune('2026-01-15');
+      write('copy.ndjson', lines(...next));
+      expect((await runAt('2026-01-15', 'upload', 'copy.ndjson')).code).toBe(8);
+      await prune('2026-01-17');
+      expect((await runAt('2026-01-17', 'upload', 'copy.ndjson')).code).toBe(0);
+    },
+  );
+
   it('leaves files that are not of an account alone', async () => {
     const { world } = await stage();
     const events = path.join(world.stateDir, 'events');
