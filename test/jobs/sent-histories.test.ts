@@ -414,18 +414,26 @@ const killings = {
   killedAfter: { delayMs: 20, action: 'reset-after' },
 } as const;
 
-/** A log with equal events; runs over it are killed, the memory is pruned, and what they report is looked up. */
+/**
+ * A log with equal events, and its former content; runs over both are killed, the memory is pruned, and what they report
+ * is looked up.
+ */
 class EqualEvents {
   readonly #random: Random;
   readonly #service: Served['service'];
   readonly #world: Served['world'];
   readonly #history: string[];
   #log: readonly string[] = [];
+  #former: readonly string[] = [];
   #count = 0;
   /** How often at most the log had an event. */
   readonly #most = new Map<string, number>();
   /** Lost events that were reported and not looked up. */
   readonly #forgotten = new Set<string>();
+  /** The last run was killed, and may be resumed. */
+  #isOpen = false;
+  /** Whether some runs send again what is unknown. */
+  readonly #isRetried: boolean;
 
   static async start(seed: number): Promise<EqualEvents> {
     return new EqualEvents(randomOf(seed), { ...(await serve()), history: [`seed ${seed}`] });
@@ -433,6 +441,7 @@ class EqualEvents {
 
   private constructor(random: Random, parts: Served & { history: string[] }) {
     this.#random = random;
+    this.#isRetried = random.chance(0.3);
     this.#service = parts.service;
     this.#world = parts.world;
     this.#history = parts.history;
@@ -449,36 +458,53 @@ class EqualEvents {
       await this.#service.fault({ after, times: 1, ...killings[by] });
       await this.#service.fault({ after, answer: { status: 401 } }); // a killed run would send no more
     }
-    const { code, isKilled } = await this.#upload('log', by !== undefined);
-    if (isKilled && random.chance(0.5)) await this.#run(['runs', 'prune', '--yes']);
+    const [name, ids] = random.chance(this.#isOpen ? 0.1 : 0.5)
+      ? (['log.1', this.#former] as const)
+      : (['log', this.#log] as const);
+    const isRetried = this.#isRetried && random.chance(this.#isOpen ? 0.7 : 0.1);
+    // Also what arrived, but not its answer.
+    for (const id of isRetried ? ids : []) this.#most.set(id, Number.POSITIVE_INFINITY);
+    const flags = isRetried ? ['--retry-unknown'] : [];
+    const { code, isKilled } = await this.#upload(name, { flags, kill: by !== undefined });
+    this.#isOpen = isKilled && random.chance(0.7);
+    if (isKilled && !this.#isOpen) await this.#run(['runs', 'prune', '--yes']);
     if (isKilled || code === 4) return;
     if (code === 6 && random.chance(0.3))
       for (const id of this.#requested().lost) this.#forgotten.add(id);
-    else if (code === 6) await this.#settle('log.rejects.ndjson', 3);
-    this.#checkArrived();
+    else if (code === 6) await this.#settle(`${name}.rejects.ndjson`, 3);
+    this.#checkArrived(ids);
   }
 
   #change(): void {
     const random = this.#random;
-    if (random.chance(0.2)) this.#log = this.#log.slice(random.below(this.#log.length + 1));
+    if (random.chance(this.#isOpen ? 0.7 : 0.3)) {
+      this.#former = this.#log;
+      const { length } = this.#log;
+      this.#log = this.#log.slice(random.chance(0.5) ? length : random.below(length + 1));
+    }
     for (let more = 1 + random.below(3); more > 0; more -= 1) {
-      const [first, ...others] = this.#log.slice(-3);
+      const [first, ...others] = (this.#log.length > 0 ? this.#log : this.#former).slice(-3);
       const isEqual = first !== undefined && random.chance(0.4);
       const id = isEqual ? random.pick([first, ...others]) : `u${this.#count++}`;
       this.#log = [...this.#log, id];
       this.#most.set(id, Math.max(this.#most.get(id) ?? 0, countIn(this.#log, id)));
     }
-    const lines = this.#log.map((id) =>
-      JSON.stringify({ ...visit, identity: id, evtData: { id } }),
-    );
-    writeFileSync(this.#world.path('log'), lines.map((line) => `${line}\n`).join(''));
-    this.#history.push(`  log: ${this.#log.join(' ')}`);
+    const lineOf = (id: string) =>
+      `${JSON.stringify({ ...visit, identity: id, evtData: { id } })}\n`;
+    for (const [name, ids] of [
+      ['log', this.#log],
+      ['log.1', this.#former],
+    ] as const) {
+      writeFileSync(this.#world.path(name), ids.map(lineOf).join(''));
+      this.#history.push(`  ${name}: ${ids.join(' ')}`);
+    }
   }
 
-  async #upload(name: string, kill = false) {
-    const how = ['--resume', '--input-format', 'ndjson', '--chunk-size', '1'];
-    const concurrency = String(1 + this.#random.below(2));
-    return this.#run(['upload', name, ...how, '--concurrency', concurrency], kill);
+  async #upload(name: string, { flags = [] as string[], kill = false } = {}) {
+    const [size, concurrency] = [0, 0].map(() => String(1 + this.#random.below(2)));
+    const how = ['--chunk-size', size!, '--concurrency', concurrency!];
+    const upload = ['upload', name, '--resume', '--input-format', 'ndjson', ...how, ...flags];
+    return this.#run(upload, kill);
   }
 
   /** Looks up what a run reported, and sends what was not found, until nothing is left. */
@@ -520,11 +546,11 @@ class EqualEvents {
     return { arrived, lost };
   }
 
-  #checkArrived(): void {
+  #checkArrived(ids: readonly string[]): void {
     const { arrived, lost } = this.#requested();
     // A look-up cannot tell which of equal events arrived, if one was lost.
-    const least = (id: string) => (lost.has(id) ? 1 : countIn(this.#log, id));
-    const missing = this.#log.filter(
+    const least = (id: string) => (lost.has(id) ? 1 : countIn(ids, id));
+    const missing = ids.filter(
       (id) => (arrived.get(id) ?? 0) < least(id) && !this.#forgotten.has(id),
     );
     if (missing.length > 0) this.#fail(`did not arrive: ${missing.join(' ')}`);
