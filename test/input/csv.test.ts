@@ -342,11 +342,11 @@ function quotingErrorIn(text: string, start: number): number | undefined {
   return quoted ? start + quoted[0].length : undefined;
 }
 
-/** Whether a row with an error has a quoted cell that is closed on a later line than the error, if the text in front of it has none. */
+/** Whether a row with an error has a quoted cell that is closed on a later line than the error, if the text in front of it, line ends included, has none. */
 function mayGoOn(text: string, start: number, errorAt: number): boolean {
   const lines = text.slice(start, errorAt + text.slice(errorAt).search(/[\r\n]|$/));
   const quoted = /"(?:[^"]|"")*"(?!")(?=,|\r|\n|$)/y;
-  return [...lines.matchAll(/(?<=^|,)"/g)].some(({ index }) => {
+  return [...lines.matchAll(/(?<=^|[,\r\n])"/g)].some(({ index }) => {
     quoted.lastIndex = start + index;
     return quoted.test(text) && quoted.lastIndex - 1 > start + lines.length;
   });
