@@ -238,6 +238,10 @@ export function copiesByRun(places: Iterable<RunCopies>) {
   return runs;
 }
 
+/** Repeats the fingerprint of an event. */
+export const repeated = ([low, high]: Int32Array, copies: number): Int32Array =>
+  Int32Array.from({ length: fingerprintWords * copies }, (_, at) => (at % 2 === 0 ? low! : high!));
+
 /** Counts copies of killed runs that are reported as unknown, by run and event (`low,high`). */
 export class ReportedCopies {
   readonly #runs = new Map<number, Map<string, number>>();

@@ -14,6 +14,7 @@ import {
   eventState,
   FoundEvents,
   RecentEvents,
+  repeated,
   ReportedCopies,
   type AbsentEvent,
   type ArrivedEvents,
@@ -61,10 +62,6 @@ interface ConcurrentEvents {
   readonly lows: Set<number>;
 }
 
-/** Repeats the fingerprint of an event. */
-const repeated = ([low, high]: Int32Array, copies: number): Int32Array =>
-  Int32Array.from({ length: fingerprintWords * copies }, (_, at) => (at % 2 === 0 ? low! : high!));
-
 /**
  * Every event that was sent to an account, by its fingerprint. It is on disk before the first byte of the
  * event goes out, and is taken back only if the service provably did not process it. An input may have
@@ -101,10 +98,7 @@ export class EventMemory {
   /** Runs with whose events from before this run the input is not compared. They may go on at the same time. */
   readonly #skipped: ReadonlySet<number>;
   #isRegistered: boolean;
-  /**
-   * Events of unknown outcome of this run are reported once more, or sent with `retryOwn`, because it started over. Its
-   * input may lack some.
-   */
+  /** It started over: it reports its unknown events once more, or sends them (`retryOwn`). Its input may lack some. */
   readonly #reportsOwn: boolean;
   /** Whether an event of this run was sent. */
   #hasSent = false;
@@ -284,8 +278,7 @@ export class EventMemory {
 
   #printOf(text: string): Int32Array {
     const json = Buffer.from(text);
-    const bounds = Int32Array.of(0, json.length);
-    return this.#fingerprints.of({ json, count: 1, bounds }).slice();
+    return this.#fingerprints.of({ json, count: 1, bounds: Int32Array.of(0, json.length) }).slice();
   }
 
   /** Whether the outcome of an event is unknown that was not found missing either. */
@@ -318,11 +311,10 @@ export class EventMemory {
       if (this.#isRegistered && !this.#reportsOwn) runs.end(number, end);
       for (const run of new Set([...this.#reported.runs(), number])) {
         if (run === number && !this.#reportsOwn) continue;
-        // The others are not in this input, or were sent once more, so that nobody has reported them.
-        const isAll = this.#areReported(run);
         const prints = this.#reported.fingerprints(run);
         if (prints.length > 0) log.append(eventState.unknown, run, prints);
-        if (isAll) runs.end(run, run === number ? end : undefined);
+        // The others are not in this input, so that nobody has reported them.
+        if (this.#areReported(run)) runs.end(run, run === number ? end : undefined);
       }
     } catch (error) {
       throw fileError(this.#options.folder, error);
@@ -452,9 +444,8 @@ export class EventMemory {
 
   /** Matches an event of the input with a copy that any run sent, or only this one earlier, if one is left. */
   #take(low: number, high: number, isOwn = false): number {
-    let [sent, unreported, used, known] = [0, 0, 0, 0];
+    let [sent, unreported, used, known, by] = [0, 0, 0, 0, 0];
     let use: (() => void) | undefined;
-    let by = 0;
     const { number } = this.#store;
     const found = [...this.#copies(low, high)].filter(({ run }) => !isOwn || run === number);
     for (const copy of found) {
@@ -465,11 +456,16 @@ export class EventMemory {
       use ??= copy.use;
       if (copy.sent > 0 || by === 0) by = copy.run;
     }
-    if (!use || used >= sent + unreported) return skipReason.none;
+    const event = `${low},${high}`;
+    if (!use || used >= sent + unreported) {
+      // A copy that is sent once more needs no report; else the run would never end.
+      const isResent = this.#options.retryOwn && known > this.#reported.copies(number, event);
+      if (isResent) this.#reported.add(number, event);
+      return skipReason.none;
+    }
     use();
     this.#matched.set(by, (this.#matched.get(by) ?? 0) + 1);
     if (used < sent) return skipReason.alreadySent;
-    const event = `${low},${high}`;
     const runs = copiesByRun(found);
     let own = used - sent;
     for (const run of runs.keys()) if (run !== number) own -= this.#reported.copies(run, event);

@@ -755,6 +755,24 @@ describe('events of unknown outcome', () => {
     },
   );
 
+  it('of a killed run that starts over with --retry-unknown and sends them all expire', async () => {
+    const { service, world, runAt, run, stored, write } = await stage();
+    const argv = ['upload', '-', '--run-name', 'crm', '--chunk-size', '2', '--concurrency', '1'];
+    const text = lines(...numbers(6));
+    await service.fault({ after: 1, times: 1, delayMs: 100, answer: { status: 401 } });
+    const killed = await runOrKill({ world, service }, argv, { stdin: text, kill: true });
+    expect(killed.isKilled).toBe(true);
+    service.clearFaults();
+    const { code, summary } = await run([...argv, '--resume', '--retry-unknown'], text);
+    expect([code, summary]).toMatchObject([0, { accepted: 4, alreadySent: 2 }]);
+    expect(stored()).toEqual(numbers(6));
+    write('other.ndjson', lines(7));
+    expect((await runAt('2099-01-01', 'upload', 'other.ndjson')).code).toBe(0);
+    expect((await runAt('2099-01-01', 'runs', 'prune', '--yes')).code).toBe(0);
+    write('e.ndjson', text);
+    expect((await runAt('2099-01-01', 'upload', 'e.ndjson')).code).toBe(0);
+  });
+
   it.each([
     ['the second one is resumed', 'second.ndjson'],
     ['another run has the equal ones', 'copy.ndjson'],
