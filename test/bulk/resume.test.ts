@@ -11,6 +11,7 @@ import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { lockRun } from '../../src/files/file-lock.js';
+import { fingerprint } from '../../src/jobs/run/run-folder.js';
 import { EngagectlError } from '../../src/errors.js';
 import {
   accept,
@@ -374,6 +375,22 @@ describe('D non-idempotent records', () => {
 
   const increment = (n: number) => `{"identity":"u${n}","profileData":{"Visits":{"$incr":1}}}\n`;
 
+  /** Writes the header of the only run as a version did that did not record the option. */
+  function forgetRetryUnknown(world: World): void {
+    const run = runsOf(world).find((name) => /^\d/.test(name))!;
+    const file = path.join(world.stateDir, 'runs', run, 'run.json');
+    const {
+      retryUnknown,
+      checksum: _,
+      ...header
+    } = JSON.parse(readFileSync(file, 'utf8')) as {
+      readonly retryUnknown?: boolean;
+      readonly checksum: string;
+    };
+    expect(retryUnknown).toBe(true);
+    writeFileSync(file, JSON.stringify({ ...header, checksum: fingerprint(header) }));
+  }
+
   it.each([
     ['events', events(20), asEvents],
     ['increments', Array.from({ length: 20 }, (_, n) => increment(n)).join(''), small],
@@ -382,15 +399,16 @@ describe('D non-idempotent records', () => {
     async (_what, text, flags) => {
       const argv = ['upload', 'e.csv', ...flags, '--retry-unknown'];
       const format = text.startsWith('{') ? 'ndjson' : 'csv';
-      for (const how of ['command', 'run'] as const) {
+      for (const how of ['command', 'run', 'run of an earlier version'] as const) {
         const upload = [...argv, '--input-format', format];
         await using stage = await killedRun(upload, text, accept());
         const { world, server } = stage;
+        if (how === 'run of an earlier version') forgetRetryUnknown(world);
         const executed = identitiesOf(server.executed).length;
         const next =
-          how === 'run'
-            ? ['runs', 'resume', ...runsOf(world).filter((name) => /^\d/.test(name))]
-            : [...upload, '--resume'];
+          how === 'command'
+            ? [...upload, '--resume']
+            : ['runs', 'resume', ...runsOf(world).filter((name) => /^\d/.test(name))];
         const { code, summary } = await run(world, next);
         expect([code, summary.unknown, summary.accepted], how).toEqual([6, 10, 10]);
         expect(identitiesOf(server.executed)).toHaveLength(executed + 10);
