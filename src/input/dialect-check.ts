@@ -323,7 +323,8 @@ function beforeBlanks(text: Buffer, start: number, end: number, delimiter: Buffe
     const isDelimited = isMarkerAt(text, delimiter, at - delimiter.length);
     let from = at - 1;
     while (isContinuation(text[from]) && at - from < 4) from -= 1;
-    if (from < start || isDelimited || !isBlankAt(text, from, at)) return at;
+    if (from < start) return start; // of the part, which may begin within a character
+    if (isDelimited || !isBlankAt(text, from, at)) return at;
     at = from;
   }
 }
@@ -431,14 +432,14 @@ function readQuotedCell(
 }
 
 function afterBlanks(text: Buffer, from: number, form: CellForm & Markers): number {
-  let at = from;
-  while (
-    (text[at] === space || text[at] === tab) &&
-    !form.keepsBlanks &&
-    !isMarkerAt(text, form.delimiter, at)
-  )
-    at += 1;
-  return at;
+  for (let at = from; ;) {
+    let end = at + 1;
+    while (isContinuation(text[end]) && end - at < 4) end += 1;
+    const isSkipped = !form.keepsBlanks && !isMarkerAt(text, form.delimiter, at);
+    if (!isSkipped || at >= text.length || text[at] === equalsSign || !isBlankAt(text, at, end))
+      return at;
+    at = end;
+  }
 }
 
 /** Leaves out bytes at the end with which a marker may begin: it would not be recognized. */

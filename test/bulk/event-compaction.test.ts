@@ -12,7 +12,12 @@ import {
   splitMatched,
 } from '../../src/bulk/event-memory/event-archive.js';
 import { makeWorld } from '../support/test-environment.js';
-import { compact, EventSorter } from '../../src/bulk/event-memory/event-compaction.js';
+import {
+  archiveCompleted,
+  compact,
+  EventSorter,
+  SortedEvents,
+} from '../../src/bulk/event-memory/event-compaction.js';
 import {
   EventLog,
   eventState,
@@ -20,6 +25,17 @@ import {
   type EventState,
 } from '../../src/bulk/event-memory/event-log.js';
 import { runs } from '../support/property-runs.js';
+
+it('needs no archive for events that were all taken back', async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'engagectl-compaction-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const events = new RecentEvents();
+  for (const state of [eventState.intended, eventState.retracted])
+    events.add({ state, run: 1, fingerprints: Int32Array.of(7, 8) });
+  const log = path.join(folder, 'sent-1.log');
+  expect(await archiveCompleted(log, events, new SortedEvents(0))).toBeUndefined();
+  expect(readdirSync(folder)).toEqual([]);
+});
 
 it.each([
   ['one after the other', 1],

@@ -210,7 +210,7 @@ export async function archiveCompleted(
   log: string,
   events: RecentEvents,
   sorted: SortedEvents,
-): Promise<EventArchive> {
+): Promise<EventArchive | undefined> {
   const file = temporaryPath(log);
   const writer = new ArchiveWriter(file, events.count);
   try {
@@ -224,8 +224,7 @@ export async function archiveCompleted(
       }
     }
     await sorted.writeTo(writer, { hasEnded: () => false }, (count) => count('intended'));
-    await writer.finish();
-    return new EventArchive(file);
+    return (await writer.finish()) ? new EventArchive(file) : undefined; // all of them were taken back
   } finally {
     writer.discard();
     rmSync(file, { force: true });

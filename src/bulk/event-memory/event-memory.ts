@@ -384,14 +384,14 @@ export class EventMemory {
     const { events: completed } = (this.#spilling = this.#splitRecent());
     const archive = await archiveCompleted(this.#store.logFile, completed, this.#sorted);
     let entry = 0;
-    for (const words of archive.all()) {
+    for (const words of archive?.all() ?? []) {
       for (let at = 0; at < words.length; at += archiveWords, entry += 1) {
         // An event with several states has one entry for each of them: the first one has the copies that were matched.
         const [low, high, run] = [words[at]!, words[at + 1]!, words[at + 2]!];
-        for (let used = completed.takeUsed(low, high, run); used > 0; used -= 1) archive.use(entry);
+        for (let n = completed.takeUsed(low, high, run); n > 0; n -= 1) archive!.use(entry);
       }
     }
-    archives.push(archive);
+    if (archive) archives.push(archive);
     completed.clear();
     this.#spare = completed;
     this.#spilling = undefined;

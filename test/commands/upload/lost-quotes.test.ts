@@ -88,6 +88,16 @@ const unseen = [
   ' \u3000=\t',
 ];
 
+it.each(unseen.slice(0, -1).map((blank) => [`U+${blank.codePointAt(0)!.toString(16)}`, blank]))(
+  'stops before the lines of a cell whose closing quotes precede %s',
+  async (_, blank) => {
+    const text = `identity,Bio\n"ann"${blank},"a\nadmin,x\nend"${blank}\ncarl,y\n`;
+    const demerge = ['demerge', 'users.csv', '--yes', '--delimiter', ','];
+    const { code, stderr, users } = await run(text, demerge);
+    expect([code, users], stderr).toEqual([8, []]);
+  },
+);
+
 it.each([
   ...unseen.map((blank) => [
     `U+${blank.codePointAt(0)!.toString(16)}`,
