@@ -57,12 +57,7 @@ export class CsvSplitter implements RecordSplitter {
   readonly #recovers: boolean;
   readonly #maxRecordBytes: number;
   readonly #check: DialectCheck;
-  /** Rest of the record being skipped: cells, or only the line of an error. */
-  #skipping: 'cells' | 'line' | undefined;
-  /** Quotes of that record, its quoting error, and the bytes of its current line that were skipped. */
-  #skippedQuotes: SkippedQuotes;
-  #skippedError: UnclosedQuote | undefined;
-  #skippedColumns = 0;
+  #skipped: SkippedRecord | undefined;
 
   constructor(
     header: readonly string[],
@@ -77,7 +72,6 @@ export class CsvSplitter implements RecordSplitter {
     this.#maxRecordBytes = known.maxRecordBytes;
     this.#check = new DialectCheck(markers, { ...known, width: header.length });
     this.#scanner = new CsvScanner(program, markers, { recovers });
-    this.#skippedQuotes = new SkippedQuotes(markers);
   }
 
   /** Splits most windows at once, and long ones in parts, because the scanner copies its text each time. */
@@ -116,36 +110,38 @@ export class CsvSplitter implements RecordSplitter {
   skip(text: Buffer, line: number, last: boolean): Skip {
     const { comment } = this.markers;
     const isComment = comment.length > 0 && text.indexOf(comment) === 0;
-    this.#skipping ??= isComment ? 'line' : 'cells';
+    const record = (this.#skipped ??= {
+      rest: isComment ? 'line' : 'cells',
+      quotes: new SkippedQuotes(this.markers),
+      columns: 0,
+    });
     const skip =
-      this.#skipping === 'line' ? skipLine(text, line, last) : this.#skipCells(text, line, last);
+      record.rest === 'line'
+        ? skipLine(text, line, last)
+        : this.#skipCells(record, { text, line, last });
     const skipped = text.subarray(0, skip.used);
-    this.#skippedQuotes.add(skipped);
+    record.quotes.add(skipped);
     const lineStart = startOfLine(skipped, skipped.length);
-    this.#skippedColumns = skipped.length - lineStart + (lineStart > 0 ? 0 : this.#skippedColumns);
-    const unclosed = this.#skippedQuotes.openCell ? this.#skippedError : undefined;
-    if (skip.done) {
-      this.#skipping = undefined;
-      this.#skippedQuotes = new SkippedQuotes(this.markers);
-      this.#skippedError = undefined;
-      this.#skippedColumns = 0;
-    }
+    record.columns = skipped.length - lineStart + (lineStart > 0 ? 0 : record.columns);
+    const unclosed = record.quotes.openCell ? record.error : undefined;
+    if (skip.done) this.#skipped = undefined;
     return unclosed ? { ...skip, unclosed } : skip;
   }
 
   /** Skips cells; `text` starts with a cell. */
-  #skipCells(text: Buffer, line: number, last: boolean): Skip {
+  #skipCells(record: SkippedRecord, { text, line, last }: SkippedPart): Skip {
     this.#scanner.begin(text, this.header.length, last);
     const { next, lineEnds, lastCell, failure } = this.#scanner.scan(0, { isRest: true });
-    if (failure) return this.#skipParseError({ ...failure, line, lineEnds }, text, last);
+    if (failure)
+      return this.#skipParseError(record, { ...failure, line, lineEnds }, { text, last });
     if (next !== BEYOND) return { used: next, line: line + lineEnds + 1, done: true };
     const { quote } = this.markers;
     const isQuoted = quote.length > 0 && isMarkerAt(text, quote, lastCell);
     if (isQuoted && text.length - lastCell > this.#maxRecordBytes + 2)
       return this.#skipParseError(
+        record,
         { what: openQuote, where: lastCell, line, lineEnds, limit: this.#maxRecordBytes },
-        text,
-        last,
+        { text, last },
       );
     // An unquoted cell may end with the start of a delimiter, which must stay in the window.
     const used = isQuoted ? lastCell : Math.max(lastCell, text.length - 2 * longestMarker);
@@ -153,18 +149,18 @@ export class CsvSplitter implements RecordSplitter {
   }
 
   #skipParseError(
+    record: SkippedRecord,
     failure: Omit<CsvParseError, 'at'> & { readonly limit?: number },
-    text: Buffer,
-    last: boolean,
+    { text, last }: Pick<SkippedPart, 'text' | 'last'>,
   ): Skip {
     const { what, where, line, lineEnds, limit } = failure;
     const place = placeOf(failure, text);
-    if (startOfLine(text, where) === 0) place.column += this.#skippedColumns;
+    if (startOfLine(text, where) === 0) place.column += record.columns;
     if (what === openQuote && !this.#recovers)
       return { used: 0, line, done: true, unclosed: { ...place, limit } };
     if (what !== openQuote)
-      this.#skippedError = { ...place, dialect: this.#skippedQuotes.dialectOf(text, failure) };
-    this.#skipping = 'line';
+      record.error = { ...place, dialect: record.quotes.dialectOf(text, failure) };
+    record.rest = 'line';
     const skip = skipLine(text.subarray(where), line + lineEnds, last);
     return { ...skip, used: skip.used + where };
   }
@@ -209,6 +205,23 @@ export class CsvSplitter implements RecordSplitter {
     }
     return { at, line, column: where - at + 1, error: what, raw };
   }
+}
+
+/** A record that is skipped in parts, because it is too long. */
+interface SkippedRecord {
+  /** What is left of it: cells, or only the line of an error. */
+  rest: 'cells' | 'line';
+  readonly quotes: SkippedQuotes;
+  /** Its quoting error. */
+  error?: UnclosedQuote;
+  /** Bytes of its current line in the parts before. */
+  columns: number;
+}
+
+interface SkippedPart {
+  readonly text: Buffer;
+  readonly line: number;
+  readonly last: boolean;
 }
 
 interface Part {
