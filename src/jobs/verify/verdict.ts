@@ -120,7 +120,8 @@ export class UnknownResolution {
   readonly counts = { accepted: 0, absent: 0, unknown: 0 } satisfies SettledCounts;
   /** Lines of the records that were not found or could not be compared. */
   readonly #lines: OpenLine[] = [];
-  readonly #open = new Set<SentRecord>();
+  /** Records without a verdict, with their keys (`reportedKey`). */
+  readonly #open = new Map<SentRecord, string>();
   /** How often one rejects file at most reports the same record of the same line of the input: others report it again. */
   readonly #most = new Map<string, number>();
   /** The events that were found. */
@@ -128,13 +129,13 @@ export class UnknownResolution {
 
   /** Adds the records to resolve. */
   begin(records: Iterable<SentRecord>): void {
-    const ofFiles = new Map<string, number>();
+    const ofFiles = new Map<string, Map<string, number>>();
     for (const record of records) {
-      this.#open.add(record);
       const key = reportedKey(record);
-      const ofFile = `${record.source}\n${key}`;
-      const count = (ofFiles.get(ofFile) ?? 0) + 1;
-      ofFiles.set(ofFile, count);
+      this.#open.set(record, key);
+      const ofFile = ofFiles.get(record.source) ?? new Map<string, number>();
+      const count = (ofFile.get(key) ?? 0) + 1;
+      ofFiles.set(record.source, ofFile.set(key, count));
       this.#most.set(key, Math.max(count, this.#most.get(key) ?? 0));
     }
   }
@@ -150,7 +151,10 @@ export class UnknownResolution {
     const hasArrived = verdict === 'same' || differences[0]?.verdict === 'extra';
     const isAgain = repeatsByFile();
     for (const record of records) {
-      if (!this.#open.delete(record) || this.#isRepeated(record)) continue;
+      const key = this.#open.get(record);
+      if (key === undefined) continue;
+      this.#open.delete(record);
+      if (this.#isRepeated(key)) continue;
       if (hasArrived) {
         this.counts.accepted += 1;
       } else if (verdict === 'untold') {
@@ -176,8 +180,8 @@ export class UnknownResolution {
    * would skip them because of the event memory; `skipped` has their positions among `absent`.
    */
   lines(skipped: ReadonlySet<number>): readonly Buffer[] {
-    for (const record of this.#open)
-      if (!this.#isRepeated(record)) this.#leave(record, 'verify stopped before it was checked');
+    for (const [record, key] of this.#open)
+      if (!this.#isRepeated(key)) this.#leave(record, 'verify stopped before it was checked');
     this.#open.clear();
     let absent = 0;
     return this.#lines.map(({ record, stage, error, event }) => {
@@ -188,9 +192,8 @@ export class UnknownResolution {
     });
   }
 
-  /** Whether the record was settled already, as another rejects file reports it. */
-  #isRepeated(record: SentRecord): boolean {
-    const key = reportedKey(record);
+  /** Whether a record with this key was settled already, which another rejects file reports, too. */
+  #isRepeated(key: string): boolean {
     const left = this.#most.get(key)!;
     if (left > 0) this.#most.set(key, left - 1);
     return left === 0;
@@ -215,6 +218,7 @@ const equalArrived =
 const notInMemory =
   'verify did not find it, but no run sent it in this form: settle it with the options of its upload, such as the time zone, the types and the columns';
 
+/** Identifies a record and its place in the input. */
 const reportedKey = (record: SentRecord): string => `${reportedPlace(record)}\n${record.text}`;
 
 /** Returns a function that says whether a record was given before: by another rejects file, or by the same for the same line. */
