@@ -111,10 +111,13 @@ type KeptRun = NonNullable<OpenRun<WriteEntry>['kept']>;
 
 /**
  * Lets a run start over. It keeps its id, by which the event memory knows what it sent also with `again`, and its folder
- * until all of its input has an outcome, however often it is interrupted.
+ * until all of its input has an outcome, however often it is interrupted. The state is that of the journal.
  */
-export async function startOver(kept: KeptRun, context: JobContext): Promise<KeptRun> {
-  const { rejectsFile, rejects, counts, intended } = replayWrite(kept.entries);
+export async function startOver(
+  kept: KeptRun,
+  { rejectsFile, rejects, counts, intended }: ResumeState,
+  context: JobContext,
+): Promise<KeptRun> {
   const { run } = kept.folder.header;
   // The input may not have the rejected records any more.
   const aside = rejectsFile === undefined ? undefined : setAsideOwn(rejectsFile, rejects);

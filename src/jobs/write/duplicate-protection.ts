@@ -83,7 +83,7 @@ interface LedgerPlace {
   readonly pipe: string | undefined;
 }
 
-interface FinishedRun extends Pick<MemoryUse, 'isRestarted'> {
+interface FinishedRun extends Pick<MemoryUse, 'isRestarted' | 'skippedRuns'> {
   readonly result: WriteResult;
   /** Digests of all inputs that any attempt of the run read to the end. */
   readonly digests: DigestTable;
@@ -94,8 +94,6 @@ interface FinishedRun extends Pick<MemoryUse, 'isRestarted'> {
   readonly before: number;
   /** The run has a folder, which can be kept. */
   readonly isKept: boolean;
-  /** Runs that sent the events of these records. */
-  readonly runsBefore: readonly string[];
 }
 
 /** Opens the duplicate protection; undefined for a dry run, and without a state directory. */
@@ -316,7 +314,7 @@ export class DuplicateProtection {
 
   /** Returns the members of a ledger line about records that are not idempotent; see LedgerEntry. */
   #onceOf(
-    { result, once, before, runsBefore, remembered, isRestarted }: FinishedRun,
+    { result, once, before, skippedRuns, remembered, isRestarted }: FinishedRun,
     isRead: boolean,
   ): Pick<LedgerEntry, 'options' | 'remembered' | 'runs'> {
     const { options } = this.#place;
@@ -325,7 +323,7 @@ export class DuplicateProtection {
     const isSent = rejected + unknown === 0 && alreadySent === before && once.size === 1;
     // With a limit, it sent a part of an input that is not in the ledger; if it started over, also what is not in the input.
     const isWhole = isRead && isSent && isRestarted !== true;
-    return { options, remembered: true, ...(isWhole && { runs: [...runsBefore, run] }) };
+    return { options, remembered: true, ...(isWhole && { runs: [...skippedRuns, run] }) };
   }
 
   /** Whether a finished run matters to this one, besides those whose events are remembered. */
@@ -471,7 +469,7 @@ export class DuplicateProtection {
     const { open, from } = this.#ledger;
     const known = new Set(open.all.map((start) => start.run));
     const { lines } = readLedger(runs, { matches: this.#isWanted, open, from });
-    // What it sends may have come before the event memory was opened, which then skips it with the text.
+    // The event memory skips what it sent before it was opened, together with the text.
     const continued = this.#skipped.find((run) => !open.areListed([run]));
     if (continued !== undefined) throw sendsMore(inputs.first, continued);
     if (inputs.totalBytes === undefined)

@@ -217,7 +217,7 @@ async function runConnected(writing: WriteContext, mapper: WatchedMapper): Promi
     if (done && ledger) {
       const digests = digestsOf(inputs, earlier);
       const [once, before] = [tally.log.nonIdempotent, sent?.records ?? 0];
-      const ended = { ...use, result: ending.result, digests, once, before, runsBefore, isKept };
+      const ended = { ...use, result: ending.result, digests, once, before, isKept };
       done = ledger.note({ ...ended, remembered: events !== undefined }, inputs);
     }
     unfinished = ending.result.done && !done ? isResumable(run) : ending.result.unfinished;
@@ -270,9 +270,10 @@ async function openCurrentRun(
   const { kept } = run;
   let use: RunUse;
   try {
-    use = await useOf(writing, { run: run.id, earlier: replayWrite(kept.entries) });
+    const earlier = replayWrite(kept.entries);
+    use = await useOf(writing, { run: run.id, earlier });
     if (use === 'startOver')
-      return { run: { ...run, kept: await startOver(kept, context) }, isVerified: false };
+      return { run: { ...run, kept: await startOver(kept, earlier, context) }, isVerified: false };
   } catch (error) {
     run.close({ keep: true });
     throw error;
