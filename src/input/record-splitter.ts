@@ -78,7 +78,7 @@ export interface Skip {
   readonly line: number;
   readonly done: boolean;
   readonly unclosed?: UnclosedQuote | undefined;
-  /** What is wrong with the record, if it is not only too long. */
+  /** Message for the record, if it is not just too long. */
   readonly error?: string;
 }
 

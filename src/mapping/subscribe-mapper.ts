@@ -84,7 +84,7 @@ const keysOf = ({ type, columns, types, lowercase }: SubscribeMapping): KeyLocat
 
 /** Marks around or between addresses: `Ann <a@x.test>`, `mailto:a@x.test`, `'a@x.test`, `a@x.test;b@x.test`. */
 const addressMarks = /^['‘’`=]|[<>,;:[\]]|[^\p{L}\p{M}\p{N}.]$/u;
-/** What no email address starts with, as in `(a@x.test`. Most other marks are allowed in front of the `@`. */
+/** Characters that no email address starts with, as in `(a@x.test`. Most others are allowed before the `@`. */
 const emailStartMarks = /^(?:[()*|\\]|(?!\p{ASCII})\p{P})/u;
 /** ASCII characters that no domain has, as in `a@x.test|b` and `a@x.test/b`. */
 const domainMarks = /[!-,/:-@[-^`{-~]/;

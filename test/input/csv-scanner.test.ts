@@ -164,7 +164,7 @@ function expectSameInDialect(text: Buffer, dialect: string, last: boolean): void
   expectEqual(found, slowlyFound(slow, text, last), { text, dialect, last });
 }
 
-/** Of a record that goes on behind the text, the line ends of its last cell are counted when that cell is whole. */
+/** If a record goes on behind the text, the line ends of its last cell are counted once that cell is whole. */
 function expectOwnLines(scanner: CsvScanner, text: Buffer, last: boolean): void {
   scanner.begin(text, columns, last);
   const { next, failure, lineEnds, lastCell } = scanner.scan(0);

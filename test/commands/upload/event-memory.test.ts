@@ -1038,7 +1038,7 @@ describe('the memory', () => {
     expect([before.code, before.stderr]).toEqual([0, expect.stringContaining('a part of')]);
     const pruned = await world.run(['runs', 'prune', '--yes']);
     expect([pruned.code, pruned.stderr]).toEqual([0, expect.stringContaining('a part of')]);
-    // Of the first event, the log still has that it was sent.
+    // The log still says that the first event was sent.
     for (const n of [1, 2, 3]) expect((await run(['upload', `${n}.ndjson`])).code).toBe(8);
     write('4.ndjson', lines(4));
     const { code, stderr } = await run(['upload', '4.ndjson']);
