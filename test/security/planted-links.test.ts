@@ -25,7 +25,7 @@ import { resolveTarget } from '../../src/output/partial-file.js';
 import { lockRun } from '../../src/files/file-lock.js';
 import { mergeRejects } from '../../src/jobs/rejects.js';
 import { openVoice } from '../../src/jobs/calling/voice.js';
-import { BinProcess } from '../support/processes/bin-process.js';
+import { BinProcess, canRunAs } from '../support/processes/bin-process.js';
 import { serve } from '../support/serve.js';
 import { recordsPage, startPageServer } from '../support/servers/page-server.js';
 import { makeWorld, type World } from '../support/test-environment.js';
@@ -295,7 +295,9 @@ it('writes spilled pages to no file that was planted', async () => {
   expect(readdirSync(world.cwd)).toEqual(['out.ndjson', path.basename(notes)]);
 });
 
-it.runIf(process.getuid?.() === 0).each([
+const otherUser = { uid: 4711, gid: 4711 };
+
+it.runIf(canRunAs(otherUser)).each([
   ['file', '1', 'created', []],
   ['file', '0', 'removed', ['--fresh']],
   ['folder', '0', 'removed', ['--fresh']],
@@ -311,7 +313,7 @@ it.runIf(process.getuid?.() === 0).each([
   else mkdirSync(planted);
   const range = ['--event', 'A', '--from', '2024-01-01', '--to', '2024-01-03'];
   const argv = ['export-events', ...range, '-o', 'out.ndjson', ...more];
-  const child = new BinProcess(world, argv, server.env, { user: { uid: 4711, gid: 4711 } });
+  const child = new BinProcess(world, argv, server.env, { user: otherUser });
   expect([await child.ended(), child.stderr]).toEqual([
     9,
     expect.stringContaining(`${planted} could not be ${done}`),

@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { serve } from '../../support/serve.js';
 import type { TestService, TestServiceOptions } from '../../../src/testing.js';
 import type { Outcome, World } from '../../support/test-environment.js';
-import { binPath } from '../../support/processes/bin-process.js';
+import { binPath, canRunAs } from '../../support/processes/bin-process.js';
 
 // What a job without a person beside it relies on.
 
@@ -112,16 +112,8 @@ it('refuses a second export to the same file with exit 8 while the first runs', 
 
 /** A user that the system does not know has no home folder; only root can play one. */
 const nobody = { uid: 54_321, gid: 54_321 };
-const canPlayNobody = (): boolean => {
-  try {
-    execFileSync(process.execPath, [binPath, '--version'], { ...nobody, env: {}, stdio: 'ignore' });
-    return process.getuid?.() === 0;
-  } catch {
-    return false;
-  }
-};
 
-describe.skipIf(!canPlayNobody())(
+describe.skipIf(!canRunAs(nobody))(
   'D a user without a home directory and an empty environment',
   () => {
     async function run(args: string[], env: TestService['env'], cwd: string) {

@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { World } from '../test-environment.js';
@@ -6,6 +6,20 @@ import { until } from '../until.js';
 
 /** The built program, for tests that start it by a shell, a tracer or another program. */
 export const binPath = fileURLToPath(new URL('../../../bin/engagectl.js', import.meta.url));
+
+interface User {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/** Whether tests can start the program as another user: as root, in a checkout that others may read. Says so on stderr if not. */
+export function canRunAs(user: User): boolean {
+  if (process.getuid?.() !== 0) return false;
+  const { status } = spawnSync(process.execPath, [binPath, '--version'], { ...user, env: {} });
+  if (status !== 0)
+    process.stderr.write('SKIPPED: other users cannot read this folder; no tests as one of them\n');
+  return status === 0;
+}
 
 interface BinOptions {
   /** Text on standard input, which ends behind it; null leaves it to the test. Nothing by default. */
@@ -17,7 +31,7 @@ interface BinOptions {
   /** Words of a program that starts Node, like `strace -f`. */
   readonly tracer?: readonly string[];
   /** Whose process it is. */
-  readonly user?: { readonly uid: number; readonly gid: number };
+  readonly user?: User;
 }
 
 /**
