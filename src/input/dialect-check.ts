@@ -111,7 +111,8 @@ export class DialectCheck {
         read.ends === 'later' ||
         cells.ends === 'later' ||
         (cells.ends === 'beyond' && !isWhole) || // too long to tell
-        (isShort && (isRejected || read.width === this.#known.width));
+        // A program that doubles no quotes writes no other text so, even in a row with a wrong number of cells.
+        (isShort && (isRejected || !form.doubles || read.width === this.#known.width));
       if (isOther) return 'other';
       if (form.escapes === 'none')
         isPlain =
@@ -277,7 +278,7 @@ function* cellQuotes(
   { delimiter, quote }: Markers,
 ): Generator<{ readonly quoteAt: number; readonly start: number }> {
   for (let quoteAt = from; (quoteAt = text.indexOf(quote, quoteAt)) >= 0; quoteAt += quote.length) {
-    const start = beforeBlanks(text, from, quoteAt, delimiter);
+    const start = beforeBlanks(text, from, quoteAt, { delimiter, quote });
     const isFirst = start === from || isLineEnd(text[start - 1]); // a misread cell may have taken the line end
     if (isFirst || isMarkerAt(text, delimiter, start - delimiter.length)) yield { quoteAt, start };
   }
@@ -318,13 +319,16 @@ export class SkippedQuotes {
  * Returns the position before the blanks that end at `end`, but for those of a delimiter such as `, `. Characters that nobody
  * sees and the `=` of a spreadsheet count as blanks, and line ends do not.
  */
-function beforeBlanks(text: Buffer, start: number, end: number, delimiter: Buffer): number {
+function beforeBlanks(text: Buffer, start: number, end: number, markers: Markers): number {
+  const { delimiter, quote } = markers;
   for (let at = end; ;) {
-    const isDelimited = isMarkerAt(text, delimiter, at - delimiter.length);
+    const isBehindMarker =
+      isMarkerAt(text, delimiter, at - delimiter.length) ||
+      isMarkerAt(text, quote, at - quote.length); // such as `=`, which counts as a blank
     let from = at - 1;
     while (isContinuation(text[from]) && at - from < 4) from -= 1;
     if (from < start) return start; // of the part, which may begin within a character
-    if (isDelimited || !isBlankAt(text, from, at)) return at;
+    if (isBehindMarker || !isBlankAt(text, from, at)) return at;
     at = from;
   }
 }

@@ -401,6 +401,8 @@ describe('quotes that another program wrote', () => {
     [String.raw`ann,5" \,"\"⏎bob,1,2⏎\"x\\"`, '\\'],
     // with escapeQuotes=false it writes these quotes without others
     [String.raw`ann, ",\,"\⏎bob,1,2⏎"`, undefined],
+    // in a row with more cells
+    [String.raw`ann,5,"say \"",7⏎u1,"⏎bob,1,2⏎bye ",z`, undefined],
     // behind an error
     [String.raw`"ann" ,"","⏎bob,1,2⏎\" "`, undefined],
   ])('stop before a cell of several lines with backslashes: %s', async (row, escape) => {
@@ -423,6 +425,19 @@ describe('quotes that another program wrote', () => {
       }
     },
   );
+
+  it('are found in a time that grows with the text, if quotes count as blanks', async () => {
+    const text = `identity,Note\nann,${'='.repeat(400_000)}x\nbob,y\n`; // took half an hour
+    const read = await readText(text, { inputFormat: 'csv', quote: '=' });
+    expect([read.error, read.rows.map(({ line }) => line)]).toEqual([undefined, [3]]);
+  });
+
+  it('do not stop before JSON of several lines with a quote at the end of a text', async () => {
+    const json = JSON.stringify({ size: '5"', n: ['"'] }, undefined, 2);
+    const text = `identity,Note\nann,${writers.doubled(json)}\n`;
+    const read = await readText(text, { inputFormat: 'csv', delimiter: ',' });
+    expect([read.error, read.rows.map(({ cells }) => cells?.[1])]).toEqual([undefined, [json]]);
+  });
 
   it('do not stop before an error whose line has no open cell', async () => {
     const errors = ['a,5" pipe,x', '"a" ,x,y', 'a,"5" pipe",x', 'a, "x", y'];
