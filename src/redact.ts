@@ -217,14 +217,13 @@ export const withoutUrlSecrets = (text: string): string =>
     );
 
 /**
- * Removes users and passwords. What follows the last `@` is not searched: a million slashes would take hours. An `@` behind a
- * `?` or `#` is in a password, or in a query that ends with a secret: nothing of such a URL is kept.
+ * Removes users and passwords, and what is between them: a password may have an `@` and a slash. An `@` behind a `?` or `#` is
+ * in a password, or in a query that ends with a secret: nothing of such a URL is kept.
  */
 function withoutUser(urls: string): string {
   const end = urls.lastIndexOf('@') + 1;
-  const before = urls.slice(0, end);
-  if (/[?#]/.test(before)) return `//${redacted}`;
-  return before.replaceAll(/\/\/[^@]*@(?:[^/@]*@)*/g, `//${redacted}@`) + urls.slice(end);
+  if (end === 0) return urls;
+  return `//${redacted}${/[?#]/.test(urls.slice(0, end)) ? '' : `@${urls.slice(end)}`}`;
 }
 
 /**

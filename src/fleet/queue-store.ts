@@ -234,7 +234,14 @@ function addressOf(url: string): { protocol: string; displayUrl: string } {
       fix: 'use one like redis://localhost:6379 or postgres://user@localhost/fleet',
     });
   }
-  const { protocol, host, pathname } = parsed;
+  const { protocol, host, pathname, hash } = parsed;
+  // The address is not shown: its host or path is a part of the password.
+  if (`${pathname}${hash}`.includes('@')) {
+    throw new EngagectlError('E-USAGE', 'the address of the queue has an @ behind its host', {
+      why: 'a / or # ends the host, also within a password',
+      fix: 'write %2F for / and %23 for # in the password, and two slashes in front of the user',
+    });
+  }
   return { protocol, displayUrl: `${protocol}//${host}${pathname}` };
 }
 

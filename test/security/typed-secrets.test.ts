@@ -45,6 +45,12 @@ const places: Readonly<Record<string, Typed>> = {
   'the password of a queue, with a space': {
     argv: ['fleet', 'status', '--queue', `redis://user:${secret} x@127.0.0.1:1`],
   },
+  'the password of a queue, behind one slash': {
+    argv: ['fleet', 'status', '--queue', `rediss:/:${secret}@127.0.0.1:1/0`],
+  },
+  'the password of a queue, with an @ and a slash': {
+    argv: ['fleet', 'status', '--queue', `redis://:x@${secret}/y@127.0.0.1:1`],
+  },
   ENGAGECTL_QUEUE: {
     argv: ['fleet', 'status'],
     env: { ENGAGECTL_QUEUE: `redis://:${inUrl}@127.0.0.1:1` },

@@ -72,12 +72,14 @@ const recordNumber = /record number\s*:\s*(\d(?:\w|[.,'’\u{a0}\u{202f}]\d)*)/g
 
 /**
  * Matches an entry by the record number in its message, otherwise by an unambiguous identity or value. A number does not
- * count if the entry shows a record of another user of the request: a service may number otherwise than documented, and the
- * message may quote a number of the record.
+ * count if the entry shows another record of the request: a service may number otherwise than documented, and the message may
+ * quote a number of the record. A record that it shows is not found by its text, which the service may have altered.
  */
 function recordFinder(batch: Batch) {
   let names: Map<string, number | 'several'> | undefined;
   const positionOf = (name: string) => (names ??= positionsByName(batch)).get(name);
+  let texts: ReadonlySet<string> | undefined;
+  const isSent = (text: string) => (texts ??= textsOf(batch)).has(text);
   return (error: string, echo: unknown): number | undefined => {
     const name = nameOf(echo);
     const numbers = [...error.matchAll(recordNumber)];
@@ -93,8 +95,12 @@ function recordFinder(batch: Batch) {
       /^[\s.;!)]*$/.test(error.slice(last.index + words.length));
     const position = isClear && /^\d+$/.test(number) ? Number(number) - 1 : -1;
     if (position < 0 || position >= batch.size) return undefined;
-    const isOther = name !== undefined && name !== nameOf(recordAt(batch, position));
-    return isOther && positionOf(name) !== undefined ? undefined : position;
+    const numbered = recordAt(batch, position);
+    const isOtherUser =
+      name !== undefined && name !== nameOf(numbered) && positionOf(name) !== undefined;
+    const shown = JSON.stringify(echo ?? null);
+    const isOther = isOtherUser || (shown !== JSON.stringify(numbered) && isSent(shown));
+    return isOther ? undefined : position;
   };
 }
 
@@ -102,6 +108,9 @@ function recordAt(batch: Batch, position: number): unknown {
   const { json, start, end } = batch.record(position);
   return JSON.parse(json.toString('utf8', start, end));
 }
+
+const textsOf = (batch: Batch): ReadonlySet<string> =>
+  new Set(batch.positions().map((position) => JSON.stringify(recordAt(batch, position))));
 
 /** Maps names to positions. Those of events are `several`, because many of them can have the same identity. */
 function positionsByName(batch: Batch): Map<string, number | 'several'> {

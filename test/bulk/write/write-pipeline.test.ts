@@ -785,6 +785,20 @@ describe('rejected records', () => {
     expect(rejectsOf(served.world)).toMatchObject([{ line: 3, stage: 'service' }]);
   });
 
+  it('are in doubt if the number of the message is that of another event of the user', async () => {
+    const event = (n: number, more = '') =>
+      `{"identity":"ann","type":"event","evtName":"Seen","ts":${n},"evtData":{"q":"${more}"}}`;
+    const text = 'record number : 1';
+    const error = `Value is not allowed: ${text}`;
+    const unprocessed = [{ code: 512, error, record: JSON.parse(event(2, text)) as unknown }];
+    await using served = await serve([
+      answer(200, { status: 'partial', processed: 1, unprocessed }),
+    ]);
+    writeFileSync(served.world.path('in.ndjson'), `${event(1)}\n${event(2, text)}\n`);
+    const { summary } = await run(served.world, ['upload', 'in.ndjson', '--type', 'event']);
+    expect([summary.accepted, summary.rejected, summary.unknown]).toEqual([0, 0, 2]);
+  });
+
   it('with code 555 are resent', async () => {
     let asked = 0;
     const shaky = judge(({ identity }) => {
