@@ -120,6 +120,22 @@ describe('encodings', () => {
     expect(parseErrors).toMatchObject([{ line: 3, column: 3, error: /not valid/ }]);
   });
 
+  it.each([
+    ['big5-hkscs', '83fe', 2],
+    ['big5', 'c6e7', 2],
+    ['gbk', 'aaa1', 2],
+    ['shift_jis', 'f040', 2],
+    ['macintosh', 'f0', 3],
+  ])(
+    '%s is read, but for characters of private use other than U+F8FF',
+    async (encoding, hex, rows) => {
+      const [before, behind] = ['name\nann\n', '\nbob\n'].map((part) => Buffer.from(part));
+      const text = Buffer.concat([before!, Buffer.from(hex, 'hex'), behind!]);
+      const read = await readText(text, { encoding, inputFormat: 'csv' });
+      expect([read.rows.length, read.parseErrors.length]).toEqual([rows, 3 - rows]);
+    },
+  );
+
   it('yield an error for UTF-16 that ends with half a character', async () => {
     const bytes = Buffer.from('\u{FEFF}{"a":1}\n{"a":2}', 'utf16le');
     const { rows, parseErrors } = await readText(bytes.subarray(0, -1), { inputFormat: 'ndjson' });
