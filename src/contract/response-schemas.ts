@@ -12,7 +12,7 @@ export const unprocessedEntry = z.looseObject({
 export const writeResponse = z.looseObject({
   status: z.enum(['success', 'partial', 'fail']),
   processed: z.int().nonnegative(),
-  unprocessed: z.array(unprocessedEntry).optional(),
+  unprocessed: z.array(unprocessedEntry).nullish(),
 });
 
 /**

@@ -785,6 +785,14 @@ describe('rejected records', () => {
     expect(rejectsOf(served.world)).toMatchObject([{ line: 3, stage: 'service' }]);
   });
 
+  it('are none if the list of them is null and the others add up', async () => {
+    await using served = await serve([
+      answer(200, { status: 'success', processed: 3, unprocessed: null }),
+    ]);
+    const { summary } = await run(served.world, ['upload', profiles(served.world, 3)]);
+    expect([summary.accepted, summary.requests]).toEqual([3, 1]);
+  });
+
   it('are in doubt if the number of the message is that of another event of the user', async () => {
     const event = (n: number, more = '') =>
       `{"identity":"ann","type":"event","evtName":"Seen","ts":${n},"evtData":{"q":"${more}"}}`;
