@@ -15,7 +15,7 @@ import { AtomicFile, replaceFile } from '../files/atomic-write.js';
 import { fileReadError } from '../files/file-errors.js';
 import { readChecked, refuseUntrusted, type TrustRuntime } from '../files/ownership.js';
 import { fingerprint } from '../jobs/run/run-folder.js';
-import { startsWithEvents } from '../jobs/input-files.js';
+import { comparableText, startsWithEvents } from '../jobs/input-files.js';
 import { shardName } from '../jobs/shard.js';
 import { ShardFolder } from './shard-folder.js';
 import type { WriteEndpoint } from '../contract/endpoints.js';
@@ -61,7 +61,12 @@ export interface FleetEvents {
   /** SHA-256 of their archive; undefined if there are none. */
   readonly digest?: string | undefined;
   /** Events of the input that other runs send. A bit of a file in the run's directory is set for each of them. */
-  readonly alreadySent?: { readonly count: number; readonly digest: string };
+  readonly alreadySent?: {
+    readonly count: number;
+    readonly digest: string;
+    /** Ids of these runs. */
+    readonly runs: readonly string[];
+  };
 }
 
 /** The members that identify the account that must have signed the run. */
@@ -498,6 +503,31 @@ export async function inputFile(file: string): Promise<InputFile> {
     });
   }
   return { file, bytes, digest: hash.digest('hex'), ...(once && { once }) };
+}
+
+/**
+ * Reads the text of an input. Calls `onEnd` at each of the given numbers of bytes that is the end of a line. Throws
+ * what it throws, and E-FILE-READ.
+ */
+export async function inputText(
+  file: string,
+  ends: ReadonlySet<number> = new Set(),
+  onEnd: (text: InputText) => void = () => undefined,
+): Promise<InputText> {
+  const hash = createHash('sha256');
+  let [bytes, lines] = [0, 1];
+  for await (const chunk of comparableText(createReadStream(file), file)) {
+    let from = 0;
+    for (let at = -1; (at = chunk.indexOf(0x0a, at + 1)) >= 0; lines += 1) {
+      if (!ends.has(bytes + at)) continue;
+      hash.update(chunk.subarray(from, at));
+      from = at;
+      onEnd({ bytes: bytes + at, lines, digest: hash.copy().digest('hex') });
+    }
+    hash.update(chunk.subarray(from));
+    bytes += chunk.length;
+  }
+  return { bytes, lines, digest: hash.digest('hex') };
 }
 
 /** Returns the E-INPUT-CHANGED error for an input that differs from the one whose digest was computed. */

@@ -1,11 +1,9 @@
 import path from 'node:path';
-import { createHash } from 'node:crypto';
 import {
   chmodSync,
   closeSync,
   constants,
   fsyncSync,
-  createReadStream,
   existsSync,
   openSync,
   readdirSync,
@@ -13,7 +11,6 @@ import {
   rmSync,
   statSync,
 } from 'node:fs';
-import { comparableText } from '../jobs/input-files.js';
 import { countOf, EngagectlError } from '../errors.js';
 import { temporaryPath, fsyncFolder, makePrivateFolder, noFollow } from '../files/atomic-write.js';
 import { refuseDuplicatePaths } from '../files/path-checks.js';
@@ -27,6 +24,7 @@ import {
   changedMeanwhile,
   fleetVersion,
   inputFile,
+  inputText,
   isRunId,
   shardsOf,
   signedInputs,
@@ -37,6 +35,7 @@ import {
 } from './fleet-run.js';
 import {
   addShards,
+  countLostShards,
   RunIndex,
   shardJobs,
   endpointKind,
@@ -63,6 +62,8 @@ interface SubmitOptions {
   readonly pin?: InputPin;
   /** The events of the run, if it has any. */
   readonly events?: SubmittedEvents | undefined;
+  /** Reports runs that were put back into the queue. */
+  readonly note: (text: string) => void;
 }
 
 /** `isKnown`: the store already had the run. */
@@ -75,7 +76,8 @@ interface Submission {
  * Registers a run, first in its work directory, with copies of its inputs if they are pinned so, then in the
  * store. Existing parts stay, so that
  * submitting again restores what the store lost; parts that are unsigned, or signed with an older
- * passcode, are replaced. Throws E-ALREADY-SENT if another submission of its events was faster.
+ * passcode, are replaced. Before that, lost shards of runs whose events it leaves out are put back. Throws
+ * E-ALREADY-SENT if another submission of its events was faster, and the errors of these runs.
  */
 export async function submitRun(
   signed: SignedRun,
@@ -93,21 +95,23 @@ export async function submitRun(
 /** Returns undefined if another run with events, or this run, was submitted meanwhile by another process. */
 async function submitOnce(
   signed: SignedRun,
-  { budget: requestedBudget, pin, events }: SubmitOptions,
+  { budget: requestedBudget, pin, events, note }: SubmitOptions,
   store: QueueStore,
 ): Promise<Submission | undefined> {
   const { run, folder } = signed;
   if ((pin ?? defaultPin(run)) === 'copy') await copyInputs(signed);
   return withinDeadline(store, async () => {
-    const isKnown = (await new RunIndex(store).run(run.run)) !== undefined;
+    const queues = { lane: store.queue(laneOf(run)), index: new RunIndex(store) };
+    const isKnown = (await queues.index.run(run.run)) !== undefined;
+    for (const other of (await events?.otherRuns()) ?? []) await restoreLost(other, queues, note);
     if (events?.isOvertaken === true) return undefined;
     const wasThere = folder.exists;
     const isInPlace = signed.isInPlace;
     if (!isInPlace && !folder.create(run, signed.signature)) return undefined;
     if (events?.register() === false) return undefined;
     folder.uncancel();
-    if (wasThere && !isInPlace) await removeUnfit(store.queue(laneOf(run)), signed);
-    return { budget: await enqueue(store, signed, requestedBudget), isKnown };
+    if (!isInPlace && (wasThere || isKnown)) await removeUnfit(queues.lane, signed);
+    return { budget: await enqueue(signed, queues, requestedBudget), isKnown };
   });
 }
 
@@ -174,23 +178,56 @@ export async function retryRun(
   store: QueueStore,
   { folder, signed, lane }: FoundRun,
 ): Promise<number> {
-  if (signed.run.events && !new EventRegister(signed).has(signed.run.run)) {
-    throw notSubmitted(folder);
-  }
+  assertRegistered(signed);
   folder.uncancel();
   return withinDeadline(store, async () => {
     const count = await removeUnfit(lane, signed);
-    await enqueue(store, signed);
+    await enqueue(signed, { lane, index: new RunIndex(store) });
     return count;
   });
 }
 
-const notSubmitted = ({ path: folder }: WorkDirectory): EngagectlError =>
-  new EngagectlError('E-RUN-UNFINISHED', `the run in ${folder} was not submitted`, {
+/**
+ * Puts the shards of a run back that have neither a result nor a job: the queue was emptied, or the submission was
+ * stopped between the registration of its events, which other runs leave out since, and the queue. A cancelled run
+ * stays cancelled. Throws E-INPUT-CHANGED, E-FILE-READ, E-RUN-UNFINISHED.
+ */
+async function restoreLost(
+  signed: SignedRun,
+  queues: RunQueues,
+  note: (text: string) => void,
+): Promise<void> {
+  const { run, folder } = signed;
+  const lost = await countLostShards(queues.lane, signed);
+  if (lost === 0 || folder.isCancelled) return; // a run is marked as cancelled before its jobs are removed
+  assertRegistered(signed);
+  for (const input of signedInputs(run)) {
+    const file = folder.inputPath(input);
+    const digest = await digestOf(file).catch(() => undefined); // it is gone
+    if (digest !== input.digest) throw lostAndChanged(run, { ...input, file });
+  }
+  await enqueue(signed, queues);
+  note(`run ${run.run}: ${lost} of ${run.shards} shards were not in the queue and are put back`);
+}
+
+/** Without the input, workers would refuse the shards, and nobody would learn that its events were not sent. */
+const lostAndChanged = ({ run, workDir }: FleetRun, { file, bytes }: InputFile): EngagectlError =>
+  new EngagectlError('E-INPUT-CHANGED', `${file} has changed since run ${run} was submitted`, {
+    why: `the run is not in the queue, and its events cannot be sent without the ${bytes} bytes that the file had`,
+    fix: `restore them and submit that file again; or give these events up: engagectl fleet cancel ${run} --work-dir ${quoteForShell(workDir)}`,
+    file,
+  });
+
+/** Refuses a run with events that were not registered. Throws E-RUN-UNFINISHED. */
+function assertRegistered(signed: SignedRun): void {
+  const { run, folder } = signed;
+  if (!run.events || new EventRegister(signed).has(run.run)) return;
+  throw new EngagectlError('E-RUN-UNFINISHED', `the run in ${folder.path} was not submitted`, {
     why: 'its submission was stopped before its events were compared with those of other runs',
     fix: 'submit the same command again',
-    file: folder,
+    file: folder.path,
   });
+}
 
 /**
  * Removes jobs of shards without a result that no worker would take: finished ones, and unsigned ones.
@@ -217,16 +254,25 @@ function isSigned(job: Job, signed: SignedRun): boolean {
   }
 }
 
+/** The queue of the shards of a run, and the list of all runs. */
+interface RunQueues {
+  readonly lane: Queue;
+  readonly index: RunIndex;
+}
+
 /**
  * Adds a run and its missing shards to the queue. Returns the concurrency limit of its account: the
  * existing or default one, unless `budget` changes it.
  */
-async function enqueue(store: QueueStore, signed: SignedRun, budget?: number): Promise<number> {
+async function enqueue(
+  signed: SignedRun,
+  { lane, index }: RunQueues,
+  budget?: number,
+): Promise<number> {
   const { run } = signed;
-  const queue = store.queue(laneOf(run));
-  const limit = await setConcurrencyLimit(queue, endpointKind(run.command), budget);
-  await addShards(queue, signed);
-  await new RunIndex(store).addRun(entryOf(run));
+  const limit = await setConcurrencyLimit(lane, endpointKind(run.command), budget);
+  await addShards(lane, signed);
+  await index.addRun(entryOf(run));
   return limit;
 }
 
@@ -444,31 +490,6 @@ function entryOf(run: FleetRun): RunEntry {
 
 const contentOf = ({ command, accountId, host, files }: FleetRun): string =>
   fingerprint([command, accountId, host, files.map((file) => file.digest)]);
-
-/**
- * Reads the text of an input. Calls `onEnd` at each of the given numbers of bytes that is the end of a line. Throws
- * what it throws, and E-FILE-READ.
- */
-export async function inputText(
-  file: string,
-  ends: ReadonlySet<number> = new Set(),
-  onEnd: (text: InputText) => void = () => undefined,
-): Promise<InputText> {
-  const hash = createHash('sha256');
-  let [bytes, lines] = [0, 1];
-  for await (const chunk of comparableText(createReadStream(file), file)) {
-    let from = 0;
-    for (let at = -1; (at = chunk.indexOf(0x0a, at + 1)) >= 0; lines += 1) {
-      if (!ends.has(bytes + at)) continue;
-      hash.update(chunk.subarray(from, at));
-      from = at;
-      onEnd({ bytes: bytes + at, lines, digest: hash.copy().digest('hex') });
-    }
-    hash.update(chunk.subarray(from));
-    bytes += chunk.length;
-  }
-  return { bytes, lines, digest: hash.digest('hex') };
-}
 
 /**
  * Repairs the shards of a run that have no result and that no worker has. A write keeps the outcomes

@@ -273,6 +273,17 @@ export class SubmittedEvents {
     return isRegistered;
   }
 
+  /**
+   * Reads the runs that send events which this run leaves out, except for those whose folder was removed. Throws
+   * E-FILE-READ, E-RUN-VERSION, E-UNTRUSTED.
+   */
+  async otherRuns(): Promise<readonly SignedRun[]> {
+    const { workDir, events } = this.signed.run;
+    const folders = (events?.alreadySent?.runs ?? []).map((id) => new WorkDirectory(workDir, id));
+    const present = folders.filter(({ path: folder }) => existsSync(folder));
+    return Promise.all(present.map(async (folder) => readOther(folder, this.#key)));
+  }
+
   /** Removes temporary files. */
   discard(): void {
     const { folder } = this.signed;
@@ -377,7 +388,8 @@ export class SubmittedEvents {
     if (count === 0) rmSync(folder.sentEvents, { force: true });
     const submitted = new Date(this.#options.runtime.now()).toISOString();
     const digest = known > 0 ? folder.putAlreadySent(await this.#bits(matched)) : undefined;
-    const alreadySent = digest === undefined ? undefined : { count: known, digest };
+    const runs = this.matched.map((other) => other.run);
+    const alreadySent = digest === undefined ? undefined : { count: known, digest, runs };
     const { digest: archive } = count > 0 ? await inputFile(folder.sentEvents) : {};
     const events = { count, submitted, digest: archive, ...(alreadySent && { alreadySent }) };
     this.signed = new SignedRun({ ...run, events }, { folder, key: this.#key });
@@ -433,6 +445,21 @@ function lastWriteIn(name: string): number {
 interface MatchedRun extends RegisteredRun {
   /** Number of events that both have. */
   readonly count: number;
+}
+
+/** Reads a run that sends events of others. Without it, no worker sends them. */
+async function readOther(folder: WorkDirectory, key: FleetKey): Promise<SignedRun> {
+  try {
+    return await SignedRun.read(folder, () => Promise.resolve(key));
+  } catch (error) {
+    if (!(error instanceof EngagectlError)) throw error;
+    const { id, message, details } = error;
+    const run = path.basename(folder.path);
+    throw new EngagectlError(id, message, {
+      ...details,
+      fix: `submit the command of run ${run} again, which writes it; or add --again, which sends all events`,
+    });
+  }
 }
 
 /** Returns which records are events that other runs send; undefined if there are none. Throws E-UNTRUSTED. */

@@ -306,6 +306,85 @@ describe.skipIf(stores[0]?.name !== 'Redis')('with a Redis', () => {
     expect(arrived(service)).toEqual(['A 1700000000', 'B 1700000000']);
   });
 
+  /** A submission with more events than one whose shards are in no queue: that run, and how to submit again. */
+  async function lost(service: TestService, ...pin: string[]) {
+    const at = await fleetAt(service);
+    at.put('a.ndjson', ndjson([event('A'), event('A')]));
+    const run = (await at.submit('a.ndjson', ...pin)).stdout.trim();
+    const empty = async () => {
+      await store.wipe();
+      await store.start();
+    };
+    at.put('b.ndjson', ndjson([event('A'), event('A'), event('B')]));
+    const note = `run ${run}: 2 of 2 shards were not in the queue and are put back`;
+    return { ...at, run, empty, note, resume: async () => at.submit('b.ndjson', '--resume') };
+  }
+
+  it('shards of a run that others rely on are put back when the same command is submitted again', async () => {
+    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+    const { resume, empty, drain, note } = await lost(service);
+    const first = await resume();
+    expect([first.code, first.stderr]).toEqual([0, expect.not.stringContaining('put back')]);
+    await empty();
+    const again = await resume();
+    expect([again.code, again.stdout]).toEqual([0, first.stdout]);
+    expect(again.stderr).toContain(note);
+    await drain();
+    expect(arrived(service)).toHaveLength(3);
+    await empty();
+    expect((await resume()).stderr).not.toContain('put back');
+    await drain();
+    expect(arrived(service)).toHaveLength(3);
+  });
+
+  it('a canceled run stays canceled when the queue lost it, and one whose folder was removed counts no more', async () => {
+    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+    const { fleet, run, resume, empty, drain } = await lost(service);
+    expect((await fleet.run('cancel', run)).code).toBe(0);
+    await empty();
+    const canceled = await resume();
+    expect([canceled.code, canceled.stderr]).toEqual([0, expect.not.stringContaining('put back')]);
+    await drain();
+    expect(arrived(service)).toEqual(['B 1700000000']);
+    rmSync(path.join(fleet.workDir, run), { recursive: true });
+    expect(await resume()).toMatchObject({ code: 0, stdout: canceled.stdout });
+  });
+
+  it('a lost run is put back only with the input that was submitted', async () => {
+    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+    const { fleet, put, run, resume, empty, drain, note } = await lost(service, '--pin', 'digest');
+    await empty();
+    const damages = [
+      () => put('a.ndjson', ndjson([event('C')])),
+      () => rmSync(fleet.world.path('a.ndjson')),
+    ];
+    for (const damage of damages) {
+      damage();
+      const { code, stdout, stderr } = await resume();
+      expect([code, stdout]).toEqual([8, '']);
+      expect(stderr).toContain(`a.ndjson has changed since run ${run} was submitted`);
+      expect(stderr).toMatch(new RegExp(`fleet cancel ${run} --work-dir .*${fleet.workDir}`));
+    }
+    put('a.ndjson', ndjson([event('A'), event('A')]));
+    const restored = await resume();
+    expect([restored.code, restored.stderr]).toEqual([0, expect.stringContaining(note)]);
+    await drain();
+    expect(arrived(service)).toHaveLength(3);
+  });
+
+  it('a run whose fleet.json is lost stops submissions that rely on it, until it is submitted again', async () => {
+    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+    const { fleet, submit, run, resume, drain } = await lost(service);
+    rmSync(path.join(fleet.workDir, run, 'fleet.json'));
+    const { code, stdout, stderr } = await resume();
+    expect([code, stdout]).toEqual([9, '']);
+    expect(stderr).toContain(`submit the command of run ${run} again`);
+    expect(await submit('a.ndjson')).toMatchObject({ code: 0, stdout: `${run}\n` });
+    expect((await resume()).code).toBe(0);
+    await drain();
+    expect(arrived(service)).toHaveLength(3);
+  });
+
   it('a submission that was stopped before it was registered blocks no other, and cannot be retried', async () => {
     await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
     const { fleet, submit, put, drain } = await fleetAt(service);

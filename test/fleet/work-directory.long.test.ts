@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
@@ -90,6 +90,40 @@ describe.each(stores)('on $name', ({ start }) => {
     expect(code, stderr).toBe(0);
     expect(written(service).flat()).toHaveLength(4);
   });
+
+  it.each(['before', 'after'])(
+    'events of a run that the queue lost %s a worker began it are sent once the log has grown',
+    async (when) => {
+      await using store = await start();
+      await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+      const fleet = await makeFleet(store, service.url);
+      const log = fleet.world.path('log.ndjson');
+      const submit = ['upload', 'log.ndjson', '--resume', '--chunk-size', '1', '--shards', '1'];
+      writeFileSync(log, [1, 2, 3].map(eventLine).join(''));
+      const lost = await fleet.submit(...submit);
+      if (when === 'after') {
+        await service.fault({ after: 1, times: 1, answer: { status: 401 } });
+        await fleet.run('work', '--drain');
+        expect(written(service).flat()).toHaveLength(1);
+      }
+      await store.wipe();
+      await store.start();
+      expect((await fleet.run('init')).code).toBe(0);
+      appendFileSync(log, eventLine(4));
+      const grown = await fleet.run('submit', ...submit, '--work-dir', fleet.workDir);
+      expect(grown.code, grown.stderr).toBe(0);
+      const note = `run ${lost}: 1 of 1 shards were not in the queue and are put back`;
+      expect(grown.stderr).toContain(note);
+      expect(grown.stderr).toContain(`3 events will not be sent again: run ${lost} submitted`);
+      const { stdout } = await fleet.run('status');
+      expect(stdout).toContain(lost);
+      await fleet.run('work', '--drain');
+      const users = written(service)
+        .flat()
+        .map(({ identity }) => String(identity));
+      expect(users.toSorted()).toEqual([1, 2, 3, 4].map((n) => `user-${n}`));
+    },
+  );
 
   it('a worker whose clock is set back an hour sends no event twice, and the run ends', async () => {
     await using store = await start();

@@ -182,7 +182,7 @@ function isNotIdempotent(
 
 /** Adds the digest of its text to each input, by which another submission recognizes it. */
 async function withTexts(inputs: readonly InputFile[]): Promise<readonly InputFile[]> {
-  const { inputText } = await import('../../fleet/submit-run.js');
+  const { inputText } = await import('../../fleet/fleet-run.js');
   return Promise.all(
     inputs.map(async (input) => ({ ...input, text: await inputText(input.file) })),
   );
@@ -194,16 +194,17 @@ async function enqueueRun(
   { store, call }: { readonly store: QueueStore; readonly call: Invocation<SubmitFlags> },
 ): Promise<void> {
   const { submitRun } = await import('../../fleet/submit-run.js');
-  const { budget, isKnown } = await submitRun(signed, { ...call.flags, events }, store);
   const settings = call.settings();
+  const messages = messagePrinter(settings, call.runtime);
+  const note = (text: string) => messages.note(text);
+  const { budget, isKnown } = await submitRun(signed, { ...call.flags, events, note }, store);
   const { stdout } = call.runtime;
   const { run: id, shards } = signed.run;
   if (settings.json) return void stdout.write(jsonAnswer({ run: id, shards, budget, isKnown }));
   const which = isKnown
     ? 'known already (the same command and content), and what it has sent is not sent again'
     : 'submitted';
-  const messages = messagePrinter(settings, call.runtime);
-  messages.note(`run ${id} is ${which}: ${shards} shards, at most ${budget} at once`);
+  note(`run ${id} is ${which}: ${shards} shards, at most ${budget} at once`);
   stdout.write(`${id}\n`);
 }
 
