@@ -56,6 +56,7 @@ export class CsvSplitter implements RecordSplitter {
   readonly #scanner: CsvScanner;
   readonly #recovers: boolean;
   readonly #maxRecordBytes: number;
+  readonly #mayBeTable: boolean;
   readonly #check: DialectCheck;
   #skipped: SkippedRecord | undefined;
 
@@ -70,6 +71,7 @@ export class CsvSplitter implements RecordSplitter {
     this.markers = markers;
     this.#recovers = recovers;
     this.#maxRecordBytes = known.maxRecordBytes;
+    this.#mayBeTable = known.mayBeTable;
     this.#check = new DialectCheck(markers, { ...known, width: header.length });
     this.#scanner = new CsvScanner(program, markers, { recovers });
   }
@@ -123,7 +125,7 @@ export class CsvSplitter implements RecordSplitter {
     record.quotes.add(skipped);
     const lineStart = startOfLine(skipped, skipped.length);
     record.columns = skipped.length - lineStart + (lineStart > 0 ? 0 : record.columns);
-    const unclosed = record.quotes.openCell ? record.error : undefined;
+    const unclosed = record.quotes.openCell || this.#mayBeTable ? record.error : undefined;
     if (skip.done) this.#skipped = undefined;
     return unclosed ? { ...skip, unclosed } : skip;
   }
@@ -159,7 +161,10 @@ export class CsvSplitter implements RecordSplitter {
     if (what === openQuote && !this.#recovers)
       return { used: 0, line, done: true, unclosed: { ...place, limit } };
     if (what !== openQuote)
-      record.error = { ...place, dialect: record.quotes.dialectOf(text, failure) };
+      record.error = {
+        ...place,
+        dialect: this.#mayBeTable ? 'table' : record.quotes.dialectOf(text, failure),
+      };
     record.rest = 'line';
     const skip = skipLine(text.subarray(where), line + lineEnds, last);
     return { ...skip, used: skip.used + where };

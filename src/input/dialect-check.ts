@@ -20,6 +20,8 @@ export interface KnownDialect {
   readonly isQuoteKnown: boolean;
   /** … and how quotes within cells are escaped. */
   readonly isEscapeKnown: boolean;
+  /** It is a list because of its first line only, so that it may be a table with any delimiter below a title. */
+  readonly mayBeTable: boolean;
   readonly maxRecordBytes: number;
 }
 
@@ -64,11 +66,12 @@ export class DialectCheck {
   }
 
   #doubts(cut: SplitRecords, whole: Buffer, failures: readonly CsvParseError[]): DoubtfulRecord[] {
-    const { isQuoteKnown, isEscapeKnown, width } = this.#known;
+    const { isQuoteKnown, isEscapeKnown, mayBeTable, width } = this.#known;
     if (this.#markers.quote.length === 0) return [];
     const query = { ...this.#markers, failures };
     const isTsv = this.#markers.delimiter.equals(tabDelimiter);
     const found = [
+      ...(mayBeTable ? tableQuotes(whole, cut, query) : []),
       ...misplacedQuotes(whole, cut, query),
       ...(isEscapeKnown ? [] : escapedQuotes(whole, cut, query)),
       ...(isTsv && !isQuoteKnown ? rowsInCells(whole, cut, { ...this.#markers, width }) : []),
@@ -84,7 +87,7 @@ export class DialectCheck {
   ): 'same' | 'other' | 'unread' {
     const { at, end, isRejected, dialect, quoteAt } = doubt;
     const { delimiter, quote } = this.#markers;
-    if (dialect === 'unquoted') return 'other';
+    if (dialect === 'unquoted' || dialect === 'table') return 'other';
     if (dialect === 'blank' && isOddOnLine(whole, quote, quoteAt)) return 'other';
     const isLong = end - at > this.#known.maxRecordBytes;
     if (isLong && doubt.opening) return dialect === 'cells' ? 'same' : 'other'; // as in SkippedQuotes
@@ -95,7 +98,7 @@ export class DialectCheck {
     let isPlain = false;
     for (const form of this.#formsOf(doubt)) {
       if (isPlain && form.escapes !== 'none') continue; // reads the same
-      const marked = { ...form, delimiter, quote };
+      const marked = { ...form, delimiter, quote, mayBeTable: this.#known.mayBeTable };
       const cells = readOpenings(text, doubt, marked, last);
       this.#bytesAhead += Math.max(0, cells.at - end); // those before are read at most twice
       const read =
@@ -143,6 +146,8 @@ interface CellForm {
   readonly doubles: boolean;
   /** Blanks belong to their cells: a quote behind them is text. */
   readonly keepsBlanks?: boolean;
+  /** Any character but a letter or digit may be a delimiter behind a quoted cell. */
+  readonly mayBeTable?: boolean;
 }
 
 const backslashForms: readonly CellForm[] = (
@@ -169,7 +174,7 @@ interface DoubtfulRecord {
 
 const backslash = 0x5c;
 
-interface DoubtQuery extends Pick<CsvDialect, 'delimiter' | 'quote'> {
+interface DoubtQuery extends Pick<CsvDialect, 'delimiter' | 'quote' | 'escape'> {
   readonly failures: readonly CsvParseError[];
 }
 
@@ -191,6 +196,48 @@ function misplacedQuotes(text: Buffer, cut: SplitRecords, query: DoubtQuery): Do
   }
   return found;
 }
+
+/** Finds records of a list with a quote that starts a cell of several lines, if the list is a table. */
+function tableQuotes(text: Buffer, cut: SplitRecords, query: DoubtQuery): DoubtfulRecord[] {
+  return query.failures.flatMap((failure) => {
+    if (failure.what === openQuote) return [];
+    const line = text.subarray(0, endOfLine(text, failure.where));
+    const quoteAt = openAtEnd(line, failure.where, query);
+    if (quoteAt === undefined) return [];
+    return [{ ...rejectedRecord(text, cut, failure), quoteAt, dialect: 'table' as const }];
+  });
+}
+
+/** Returns the first quote that may start a cell, if the cell is open at the end of the line: see `isOddOnLine`. */
+function openAtEnd(
+  line: Buffer,
+  from: number,
+  { quote, escape }: Pick<CsvDialect, 'quote' | 'escape'>,
+): number | undefined {
+  const slash = escape.equals(quote) ? backslash : escape.at(-1);
+  const quotes: number[] = [];
+  for (let at = line.indexOf(quote, from); at >= 0; at = line.indexOf(quote, at + quote.length))
+    quotes.push(at);
+  let [all, unescaped] = [0, 0];
+  let found: number | undefined;
+  for (const at of quotes.toReversed()) {
+    all += 1;
+    if (line[at - 1] !== slash) unescaped += 1;
+    const isOpen = all % 2 === 1 || unescaped % 2 === 1;
+    if (isOpen && mayFollowDelimiter(line, at, quote)) found = at;
+  }
+  return found;
+}
+
+/** Whether the character in front of a quote may be a delimiter: it is no letter or digit, and no full stop or bracket that closes. */
+function mayFollowDelimiter(text: Buffer, at: number, quote: Buffer): boolean {
+  if (isMarkerAt(text, quote, at - quote.length)) return false;
+  const before = text.toString('utf8', Math.max(0, at - 4), at);
+  return !/[\p{L}\p{M}\p{N}\p{Pe}\p{Pf}.]$/u.test(before);
+}
+
+const startsWord = (text: Buffer, at: number): boolean =>
+  /^[\p{L}\p{M}\p{N}]/u.test(text.toString('utf8', at, at + 4));
 
 /** Finds records with a quote after a backslash. */
 function escapedQuotes(text: Buffer, cut: SplitRecords, query: DoubtQuery): DoubtfulRecord[] {
@@ -431,7 +478,10 @@ function readQuotedCell(
   const at = afterBlanks(text, closeAt + quote.length, form);
   const isCut = at + delimiter.length > text.length && !isLineEnd(text[at]);
   if (isCut && !last) return { at, ends: 'beyond' };
-  if (at < text.length && !isCellEnd(text, delimiter, at)) return { at, ends: 'invalid' };
+  const isEnd =
+    isCellEnd(text, delimiter, at) ||
+    (form.mayBeTable && !startsWord(text, closeAt + quote.length));
+  if (at < text.length && !isEnd) return { at, ends: 'invalid' };
   return { at, ends: closeAt > end ? 'later' : 'here' };
 }
 

@@ -13,7 +13,7 @@ import {
   refuseOtherFiles,
   refuseWebPage,
 } from './encoding.js';
-import { detectTable, sampleBytes } from './table-detection.js';
+import { detectTable, refuseTable, sampleBytes } from './table-detection.js';
 import { TextHasher, inputChangedError } from './text-digest.js';
 import {
   expectArray,
@@ -206,7 +206,13 @@ async function splitterFor(
     return { cutter: new JsonArraySplitter(state), line: 1, headerLine: null };
   }
   const isList = format === 'list';
+  const mayBeTable = isList && options.inputFormat === undefined;
   const below = 1 + (await skipLines(input.window, options.skipLines ?? 0));
+  if (mayBeTable)
+    refuseTable(
+      input.window.bytes.subarray(0, sampleBytes),
+      tableOptions(options, { name: input.name, linesAbove: below - 1 }),
+    );
   const { delimiter, firstLine, skippedLines } = isList
     ? { delimiter: undefined, firstLine: below, skippedLines: 0 }
     : await skipToHeader(format, { ...input, firstLine: below }, options);
@@ -219,6 +225,7 @@ async function splitterFor(
     recovers: options.recoverQuotes ?? false,
     isQuoteKnown: (options.quote ?? options.escape) !== undefined,
     isEscapeKnown: options.escape !== undefined,
+    mayBeTable,
     maxRecordBytes: input.maxRecordBytes,
   });
   return { cutter, line: header.nextLine, headerLine: isList ? null : header.line, skippedLines };
@@ -275,20 +282,13 @@ async function skipToHeader(
 ): Promise<{ delimiter: string | undefined; firstLine: number; skippedLines: number }> {
   const separator = await readSeparatorLine(window);
   const known = options.delimiter ?? separator ?? (format === 'tsv' ? '\t' : undefined);
-  const { quote, comment } = options;
   const top = firstLine + (separator === undefined ? 0 : 1);
   const found = detectTable(window.bytes.subarray(0, sampleBytes), {
-    name,
-    linesAbove: top - 1,
-    delimiter: known === '\\t' ? '\t' : known,
-    column: options.listColumn,
-    keyColumns: options.keyColumns,
+    ...tableOptions({ ...options, delimiter: known }, { name, linesAbove: top - 1 }),
     mayBeList:
       options.listColumn !== undefined &&
       options.delimiter === undefined &&
       formatFor(options, name) === undefined,
-    ...(quote !== undefined && { quote }),
-    ...(comment !== undefined && { comment }),
   });
   const skippedLines = options.skipLines === undefined ? (found?.skippedLines ?? 0) : 0;
   if (skippedLines > 0) window.drop(found!.skippedBytes);
@@ -298,6 +298,24 @@ async function skipToHeader(
     skippedLines,
   };
 }
+
+const tableOptions = (
+  {
+    delimiter,
+    quote,
+    comment,
+    listColumn: column,
+    keyColumns,
+  }: Omit<InputOptions, 'delimiter'> & { readonly delimiter?: string | undefined },
+  place: { readonly name: string; readonly linesAbove: number },
+) => ({
+  ...place,
+  delimiter: delimiter === '\\t' ? '\t' : delimiter,
+  column,
+  keyColumns,
+  ...(quote !== undefined && { quote }),
+  ...(comment !== undefined && { comment }),
+});
 
 function listColumn({ listColumn }: InputOptions): string {
   if (listColumn !== undefined) return listColumn;

@@ -43,7 +43,7 @@ export interface UnclosedQuote {
 /** Dialects that a table may have although most of it can be read without. */
 const otherDialects: Readonly<
   Record<
-    'backslash' | 'blank' | 'cells' | 'error' | 'unquoted',
+    'backslash' | 'blank' | 'cells' | 'error' | 'table' | 'unquoted',
     { readonly what: string; readonly why?: string; readonly fix: string }
   >
 > = {
@@ -62,6 +62,10 @@ const otherDialects: Readonly<
   error: {
     what: 'is an error, and a cell behind it may have several lines',
     fix: 'correct that line: double the quotes within a cell, quote each cell that has one, and write no blanks between quotes and delimiters',
+  },
+  table: {
+    what: 'may start a cell of several lines, if the input is a table',
+    fix: 'if it is a table, add --input-format csv; if each line is one value, add --input-format list',
   },
   unquoted: {
     what: 'may be text, and not start a cell of several lines with tabs',

@@ -1,6 +1,7 @@
 import { EngagectlError } from '../errors.js';
 import { quoteForShell } from '../wording.js';
 import { LF, CR } from './record-splitter.js';
+import { identifierKinds } from '../contract/endpoints.js';
 
 /** Text from which delimiter and header row are detected. */
 export const sampleBytes = 64 * 1024;
@@ -117,6 +118,39 @@ function choose(
   const ambiguous = fitting.find(({ rows }) => rows > 0);
   if (!ragged && ambiguous && !isNamed) throw noHeader(name, linesAbove + 1, ambiguous);
   return ragged;
+}
+
+/** Names of columns of addresses and identifiers, which a value of a list hardly is. */
+const usualKeys = [...identifierKinds, 'phone'];
+
+/**
+ * Throws EngagectlError E-HEADER if a line of a list that only its first line makes one may be the header row of a table: it
+ * has several cells, and one of them names the column that the command needs. The first line may be a title or a comment.
+ */
+export function refuseTable(
+  sample: Buffer,
+  { name, delimiter, quote = '"', comment = '', linesAbove = 0, ...columns }: TableOptions,
+): void {
+  const text = sample.toString('latin1');
+  const marks = { quote: bytesOf(quote), comment: bytesOf(comment), linesAbove };
+  const { keyColumns = [], column = '' } = columns;
+  const keys = new Set([...keyColumns, column, ...usualKeys].map((key) => plainName(bytesOf(key))));
+  keys.delete('');
+  for (const one of delimiter === undefined ? delimiters : [delimiter]) {
+    const rows = sampleRows(text, { delimiter: bytesOf(one), ...marks });
+    const header = rows.find(
+      ({ cells }) =>
+        cells.length > 1 && cells.some((cell) => keys.has(plainName(cell, marks.quote))),
+    );
+    if (header) throw tableInList(name, header, one);
+  }
+}
+
+/** Returns a name of a column without quotes around it, in lower case. */
+function plainName(cell: string, quote = ''): string {
+  const name = nameIn(cell).trim();
+  const isQuoted = quote !== '' && name.startsWith(quote) && name.endsWith(quote);
+  return (isQuoted ? name.slice(quote.length, -quote.length) : name).toLowerCase();
 }
 
 /** Whether the rows above the header are surely titles: a full header row of names above rows of its width. */
@@ -241,6 +275,14 @@ const listOrTable = (name: string, first: Candidate, below?: Candidate): Engagec
     fix: `to read each line as one value, add --input-format list; to read a table, add --input-format csv ${delimiterFlag(delimiter)}`,
   });
 };
+
+const tableInList = (name: string, { line, cells }: SampleRow, delimiter: string): EngagectlError =>
+  new EngagectlError('E-HEADER', `${name}: may be a list or a table; nothing was sent`, {
+    file: name,
+    line: line + 1,
+    why: `line ${line + 1} has ${cells.length} columns with ${JSON.stringify(delimiter)}, and may be the header row`,
+    fix: `to read each line as one value, add --input-format list; to read a table, add --input-format csv --skip-lines ${line} ${delimiterFlag(delimiter)}`,
+  });
 
 const delimiterFlag = (delimiter: string): string =>
   `--delimiter ${delimiter === '\t' ? "'\\t'" : quoteForShell(delimiter)}`;

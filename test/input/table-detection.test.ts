@@ -186,3 +186,101 @@ it('knows the header by a name with a byte order mark, above ragged rows', async
   expect(read?.headers[0] ?? [key, 'Note']).toEqual([key, 'Note']);
   expect(read?.rows.map(({ text }) => text.slice(0, 2)) ?? []).not.toContain('vi');
 });
+
+/** Cells of a table with several columns, of which one has several lines, and no name of a key column. */
+const severalLines = fc
+  .record({
+    names: fc.constantFrom(['Name', 'uid'], ['uid', 'Name', 'City']),
+    delimiter: fc.constantFrom(...delimiters, ...others, ', ', '=', '~', '¦'),
+    quotesAll: fc.boolean(),
+    escape: fc.constantFrom('"', '\\'),
+    before: fc.array(fc.constantFrom('Oslo', 'a "b" c', '5" x', '', "O'Neil"), { maxLength: 4 }),
+    inside: fc.array(fc.constantFrom('x', '"', '""', ' ', ',', '.', "'"), { maxLength: 4 }),
+    column: fc.nat(),
+  })
+  .map(({ names, delimiter, quotesAll, escape, before, inside, column }) => {
+    const typed = [...before, `${inside.join('')}\nvictim\n${inside.join('')}`, 'Rome'];
+    const at = column % names.length;
+    const rows = typed.map((text) => names.map((_, i) => (i === at ? text : 'u1')));
+    const written = (cell: string) =>
+      quotesAll || cell.includes(delimiter) || /["\n]/.test(cell)
+        ? `"${cell.replaceAll('"', `${escape}"`)}"`
+        : cell;
+    const lines = [names, ...rows].map((row) => row.map(written).join(delimiter));
+    return { text: lines.join('\n'), escape };
+  });
+
+it.each(['My report\n', '# made by a program\n', ''])(
+  'makes no value of a list of the inside of a cell, below %j',
+  async (above) => {
+    await fc.assert(
+      fc.asyncProperty(severalLines, async ({ text, escape }) => {
+        for (const options of escape === '"' ? [{}] : [{}, { escape }]) {
+          const read = await readOrRefused(above + text, { listColumn: key, ...options });
+          expect(JSON.stringify(read?.rows ?? [])).not.toContain('victim');
+        }
+      }),
+      { numRuns: runs(2000) },
+    );
+  },
+);
+
+it.each([
+  ['My report\nName,identity\n', 2],
+  ['# made by a program\n\nTitle\r\n"Name";"Identity"\r\n', 4],
+  ['My report\n\uFEFFEmail\tName\n', 2],
+])(
+  'asks whether a list is a table with a title, and what it suggests reads it: %j',
+  async (text, line) => {
+    const rows = '1;2\n3;4\n5;6\n'.replaceAll(';', /[,;\t]/.exec(text)![0]);
+    const doubt = await errorOf(text + rows, { listColumn: key });
+    expect(doubt).toMatchObject({ id: 'E-HEADER', details: { line } });
+    const skipLines = Number(/csv --skip-lines (\d+) --delimiter/.exec(doubt.details.fix!)?.[1]);
+    const table = { inputFormat: 'csv', skipLines, listColumn: key } as const;
+    expect((await readText(text + rows, table)).rows).toHaveLength(3);
+    const list = await readText(text + rows, { inputFormat: 'list', listColumn: key });
+    expect([...list.rows, ...list.parseErrors]).toHaveLength(line === 4 ? 6 : 5);
+  },
+);
+
+it('is in no doubt about lists of addresses, numbers and names', async () => {
+  const name = fc.constantFrom(
+    'Ann',
+    "O'Neil",
+    "'s-Gravenhage",
+    "Rock 'n' Roll",
+    'Łódź',
+    '李',
+    '7',
+  );
+  const value = fc.oneof(
+    fc
+      .tuple(name, fc.constantFrom(' ', ', ', '; ', '|', '\t', '-'), name)
+      .map((parts) => parts.join('')),
+    fc.tuple(name, name).map(([a, b]) => `${a} (${b}, jr.)`),
+    fc.nat().map((n) => `+49 (30) ${n}`),
+    fc.nat().map((n) => `user-${n}@example.com`),
+    fc.uuid(),
+    fc.constantFrom('Email', 'phone', key, '#1', 'x=1', '[1]', 'C:\\x'),
+  );
+  const line = fc.oneof(
+    value.map((text) => [text, text] as const),
+    value.map((text) => [`"${text}"`, text] as const),
+    fc.constant(['"a, ""b"""', 'a, "b"'] as const),
+    fc.constant(['"a,\nb"', 'a,\nb'] as const),
+    fc.constant(['', ''] as const),
+    fc.constantFrom('Ann "Bo" Smith', '5"', 'Ann said "yes."', '{"a":""}', '"a"b').map((text) => [text, undefined] as const), // prettier-ignore
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(line, { maxLength: 8 }), async (lines) => {
+      const text = ['first', ...lines.map(([written]) => written)].join('\n');
+      const read = await readText(text, { keyColumns: [key], listColumn: key });
+      expect(read.error).toBeUndefined();
+      expect(read.rows.map(({ cells }) => cells![0])).toEqual([
+        'first',
+        ...lines.flatMap(([, value]) => value || []),
+      ]);
+    }),
+    { numRuns: runs(2000) },
+  );
+});

@@ -77,6 +77,35 @@ it('can be read by subscribe and demerge, and as a list with comments', async ()
   expect([demerge.code, JSON.parse(demerge.stdout)]).toMatchObject([0, { read: 2 }]);
 });
 
+const subscribeList = ['subscribe', '--type', 'email', '--status', 'Unsubscribe'];
+
+it.each([
+  ['a header', ['demerge', '--yes'], 'My report\nName,identity\nann,u1\nbob,"x\nvictim\ny"\n', 'E-HEADER', 2], // prettier-ignore
+  ['a header', subscribeList, 'My report\nName,Email\nann,a@x.test\nbob,"x\nvictim@x.test\ny"\n', 'E-HEADER', 2], // prettier-ignore
+  ['a quote', ['demerge', '--yes'], 'u1\nbob,"x\nvictim\ny"\n', 'E-CSV-QUOTE', 2],
+  ['a quote', ['get-profile'], '# made by hand\nu1\n"bob"^"x\nvictim\ny"\n', 'E-CSV-QUOTE', 3],
+  ['a quote', subscribeList, 'a@x.test\nbob = "x\nvictim@x.test\ny"\n', 'E-CSV-QUOTE', 2],
+  ['a quote of a long line', ['demerge', '--yes'], `u1\n${'b'.repeat(2e6)},"x\nvictim\ny"\n`, 'E-CSV-QUOTE', 2], // prettier-ignore
+])(
+  'sends no line of a cell of a list with %s that may be of a table: %j',
+  async (_, argv, text, id, line) => {
+    for (const name of ['in.txt', '-'])
+      for (const isList of [false, true]) {
+        const { world, service } = await serve();
+        writeFileSync(world.path('in.txt'), text);
+        const file = argv[0] === 'get-profile' ? ['--input', name] : [name];
+        const flags = isList ? ['--input-format', 'list'] : [];
+        const { code, stderr } = await world.run([...argv, ...file, ...flags], { stdin: text });
+        const sent = JSON.stringify(service.requests());
+        expect(sent.includes('victim'), stderr).toBe(isList);
+        if (isList) continue;
+        expect([code, stderr]).toEqual([8, expect.stringContaining(id)]);
+        expect(stderr).toMatch(new RegExp(`(?:line |:)${line}\\b`));
+        expect(stderr).toMatch(/add --input-format csv.*add --input-format list|list;.*format csv/);
+      }
+  },
+);
+
 it('can be read by get-profile', async () => {
   const world = makeWorld();
   writeFileSync(world.path('who.csv'), "# who\nidentity::Note\n'nobody\\'s'::x\n");
