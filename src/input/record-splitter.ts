@@ -209,6 +209,7 @@ function withoutEmptyRows(cut: SplitRecords, { header, markers }: RecordSplitter
   };
   const isBlank = ({ raw }: RowParseError): boolean =>
     raw.length > 0 &&
+    raw.length < rejectTextBytes && // else there may be more behind it
     raw.toString('latin1').replaceAll(markers.delimiter.toString('latin1'), '').trim() === '';
   const filled = parseErrors.some(isBlank)
     ? parseErrors.filter((parseError) => !isBlank(parseError))

@@ -15,6 +15,13 @@ async function upload(name: string, text: string | Buffer, ...flags: string[]) {
   return { ...(await world.run(['upload', name, ...flags])), service };
 }
 
+it('skips no row as empty of which only the first 64 KiB are blank', async () => {
+  const blanks = ' '.repeat(66_000);
+  const text = `identity,City\nann,Oslo\n${blanks}bob,Rome,extra\n${blanks.slice(0, 60_000)},,\n`;
+  const { code, stdout } = await upload('users.csv', text, '--json');
+  expect([code, JSON.parse(stdout)]).toMatchObject([3, { read: 2, rejected: 1, emptyRows: 1 }]);
+});
+
 describe('the dialect of a spreadsheet', () => {
   const detected = (text: string) => `users.csv: detected ${text}`;
   const utf16 = Buffer.from('identity\tCity\nu1\tMalmö\n', 'utf16le');
