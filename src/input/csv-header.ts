@@ -274,8 +274,11 @@ function endsInOtherHeader(line: string, header: readonly string[], delimiter: s
     .map((cell) => cell.trim().replaceAll('"', '').toLowerCase());
   const known = header.map((name) => name.toLowerCase());
   if (names.every((name, at) => name === known[at + 1])) return false;
-  const left = known.filter((name) => !names.includes(name));
-  return left.length === 1 && joined.endsWith(left[0]!) && new Set(names).size === names.length && names.every((name) => known.includes(name)); // prettier-ignore
+  const unique = new Set(names); // a table may have thousands of columns
+  const left = known.filter((name) => !unique.has(name));
+  if (left.length !== 1 || !joined.endsWith(left[0]!) || unique.size !== names.length) return false;
+  const all = new Set(known);
+  return names.every((name) => all.has(name));
 }
 
 /** Makes an ASCII letter lower case. */
