@@ -377,8 +377,11 @@ export const errorExplanations = {
     ],
   },
   'E-REJECTS-CHANGED': {
-    means: 'the rejects file of the unfinished run was changed, and resuming would append to it',
-    causes: ['it was corrected in place before the run finished'],
+    means: 'the rejects file of the unfinished run was changed, and the run would append to it',
+    causes: [
+      'it was corrected in place before the run finished',
+      'another program emptied it during the run, such as logrotate with copytruncate',
+    ],
     next: ['restore it, then ' + resume, 'move it away, then ' + restartAdvice],
   },
   'E-RUN-CHANGED': {

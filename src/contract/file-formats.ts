@@ -35,6 +35,25 @@ export function isCutRejectText(text: string): boolean {
   return left >= 0 && left < 4;
 }
 
+/**
+ * Whether a text consists of lines of an NDJSON rejects file of these inputs. The last line may be torn, as by a kill, or
+ * end in zeros, as after a power cut.
+ */
+export function isRejectsText(text: string, sources: readonly string[]): boolean {
+  const lines = text.split('\n');
+  const torn = lines.pop()!.replace(/\0+$/, '');
+  const names = new Set<unknown>(sources);
+  const isOurs = (line: string) =>
+    line.startsWith('{"source":') && names.has((JSON.parse(line) as { source: unknown }).source);
+  try {
+    if (!lines.every(isOurs)) return false;
+  } catch {
+    return false; // behind a torn line, for example
+  }
+  const heads = sources.map((source) => `${JSON.stringify({ source }).slice(0, -1)},`);
+  return heads.some((head) => torn.startsWith(head) || head.startsWith(torn));
+}
+
 /** Formats of inputs, by their name in --input-format. A `list` is a single column without a header row. */
 export type InputFormat = 'csv' | 'tsv' | 'ndjson' | 'json' | 'list';
 

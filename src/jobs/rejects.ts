@@ -25,6 +25,8 @@ interface RejectsPlace {
   readonly onReject?: ((record: Reject) => void) | undefined;
   /** Name of the first input, or `stdin`. */
   readonly first: string;
+  /** Names of all inputs, for a run that can be resumed. */
+  readonly sources?: readonly string[];
   /** Headers of the inputs that have one. */
   readonly headers?: readonly { readonly header: readonly string[] }[];
   readonly shard?: Shard | undefined;
@@ -35,8 +37,8 @@ interface RejectsPlace {
  * run, not a regular file or of an unsupported format, and E-FILE-WRITE if it cannot be written.
  */
 export function openRejects(
-  { job, named, files, first, headers, onReject, shard }: RejectsPlace,
-  { runtime: { cwd, uid }, words }: Pick<JobContext, 'runtime' | 'words'>,
+  { job, named, files, first, sources, headers, onReject, shard }: RejectsPlace,
+  { runtime: { cwd, uid }, words, messages }: Pick<JobContext, 'runtime' | 'words' | 'messages'>,
 ): RejectsFile {
   if (onReject && named === undefined) {
     return new RejectsFile('rejects()', undefined, { option: words.option, onReject });
@@ -61,7 +63,8 @@ export function openRejects(
   const columns = name.toLowerCase().endsWith('.csv')
     ? columnsOf(headers, name, option)
     : undefined;
-  return new RejectsFile(name, file, { option: words.option, columns, onReject });
+  const warn = (text: string) => messages.warn(text);
+  return new RejectsFile(name, file, { option: words.option, columns, onReject, sources, warn });
 }
 
 /** Refuses extensions of spreadsheets and archives, since the content would be NDJSON. */

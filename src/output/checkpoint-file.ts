@@ -130,6 +130,11 @@ export class CheckpointFile {
     return identityOf(await this.#file.stat({ bigint: true }));
   }
 
+  /** Returns the size of the file, which another program may have changed. */
+  async size(): Promise<number> {
+    return (await this.#file.stat()).size;
+  }
+
   /** Sets the time of the last status change (ctime), if the file system has modes. */
   async touch(): Promise<void> {
     const { mode } = await this.#file.stat();

@@ -1,7 +1,8 @@
-import { existsSync, fstatSync, lstatSync, readdirSync, rmSync } from 'node:fs';
+import { createReadStream, existsSync, fstatSync, lstatSync, readdirSync, rmSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { crc32 } from 'node:zlib';
-import { isCutRejectText, rejectColumns } from '../contract/file-formats.js';
+import { isCutRejectText, isRejectsText, rejectColumns } from '../contract/file-formats.js';
 import { EngagectlError, type OptionName } from '../errors.js';
 import {
   AtomicFile,
@@ -33,6 +34,9 @@ interface RejectsOptions {
   readonly columns?: readonly string[] | undefined;
   /** Called with each rejected record. */
   readonly onReject?: ((reject: Reject) => void) | undefined;
+  /** Names of the inputs, which tell the lines of this run from others; not needed if it is never resumed. */
+  readonly sources?: readonly string[] | undefined;
+  readonly warn?: ((text: string) => void) | undefined;
 }
 
 /** Length and CRC of a rejects file, and which file it was (`identityOf`), which earlier versions did not write. */
@@ -49,6 +53,9 @@ interface WrittenLine {
 
 /** Maximum bytes of a file that is sorted. */
 const sortedMaximum = 16 * 1024 * 1024;
+
+/** Bytes behind the mark that are read: a killed run leaves less. */
+const uncommittedMaximum = 64 * 1024 * 1024;
 
 /**
  * The rejects file, created with mode 0600 at the first reject. An older file is renamed to `….1`,
@@ -95,8 +102,8 @@ export class RejectsFile {
 
   /**
    * Reopens the file of an earlier attempt, truncated to the length in the journal: the rest is of a crash, and is
-   * written again. If only another file is there, which begins with the same lines, it is renamed to `….1`, and the run
-   * continues in a copy of those lines. Throws E-REJECTS-CHANGED if its content changed, E-RUN-CHANGED if it has another name.
+   * written again. If only another file is there, which begins with the same lines, or the rest has lines of others, it is
+   * renamed to `….1`, and the run continues in a copy of those lines. Throws E-REJECTS-CHANGED if its content changed, E-RUN-CHANGED if it has another name.
    * `isMoved`: the file came with the folder of the run, where no other run writes.
    */
   async resume({
@@ -115,26 +122,63 @@ export class RejectsFile {
     if (journaled === undefined) throw otherFile(file, this.#how.option);
     try {
       this.#number = numberOf(this.#unnumbered, mark.identity) ?? journaled;
-      if (!isMoved && !isOwn(this.file, mark)) await this.#continueInCopy(this.file, mark);
+      const isOther = !isMoved && !isOwn(this.file, mark);
+      const isShared = !isMoved && !isOther && (await hasForeignLines(this.file, mark, this.#how));
+      const former = (isOther || isShared) && (await this.#setAsideForCopy(mark));
       await this.#use(await CheckpointFile.resume(this.file, mark, this.#how));
+      if (isShared && former) this.#warnOfLines(former);
     } catch (error) {
-      const isChanged = error instanceof EngagectlError && error.id === 'E-RUN-CHANGED';
-      throw isChanged ? rejectsChanged(this.path, this.#how.option) : this.#failed(error);
+      throw this.#failed(error);
     }
     this.#written = undefined;
   }
 
-  /** Sets the file aside, and writes the lines of this run to a new one of its name. */
-  async #continueInCopy(file: string, mark: FileCheckpoint): Promise<void> {
+  /** Sets the file aside, and writes the lines of this run to a new one of its name. Returns the path of the old one. */
+  async #setAsideForCopy(mark: FileCheckpoint): Promise<string> {
+    const { file } = this;
     const copy = temporaryPath(file);
     try {
       await CheckpointFile.copy(file, copy, { mark, option: this.#how.option });
-      setAside(file);
+      const aside = setAside(file) ?? file;
       renameToNew(copy, file);
       fsyncFolder(dirname(file));
+      return this.#path + aside.slice(this.#unnumbered.length);
     } finally {
       rmSync(copy, { force: true });
     }
+  }
+
+  /**
+   * Continues in a copy if another program appended lines, which the next ones would overwrite. Throws
+   * E-REJECTS-CHANGED if the file is shorter than what the run wrote.
+   */
+  async #keepForeignLines(marked: CheckpointFile): Promise<void> {
+    const { mark } = this;
+    if ((await this.#checkedSize(marked)) === mark.bytes) return;
+    const number = numberOf(this.#unnumbered, this.#identity);
+    let former = `the moved ${this.path}`;
+    if (number === undefined) await this.#use(await marked.copyTo(await this.#createFile()));
+    else {
+      this.#number = number; // another run may have renamed it
+      former = await this.#setAsideForCopy(mark);
+      await this.#use(await CheckpointFile.resume(this.file, mark, this.#how));
+    }
+    await marked.close();
+    this.#warnOfLines(former);
+  }
+
+  /** Returns the size of the file. Throws E-REJECTS-CHANGED if lines of the run are gone. */
+  async #checkedSize(marked: CheckpointFile): Promise<number> {
+    const size = await marked.size();
+    const { bytes } = marked.mark;
+    if (size >= bytes) return size;
+    const why = `it has ${size} bytes, and the run wrote ${bytes}`;
+    throw rejectsChanged(this.path, this.#how.option, why);
+  }
+
+  #warnOfLines(former: string): void {
+    const why = `${former} has lines that another program may have added`;
+    this.#how.warn?.(`${why}; the run continues in ${this.path}`);
   }
 
   async #use(marked: CheckpointFile): Promise<void> {
@@ -192,7 +236,7 @@ export class RejectsFile {
     return this.#guard(async () => this.#use(await this.#createFile()));
   }
 
-  /** Writes the lines queued at the time of the call. Not concurrently. Throws E-FILE-WRITE. */
+  /** Writes the lines queued at the time of the call. Not concurrently. Throws E-FILE-WRITE, E-REJECTS-CHANGED. */
   async write(): Promise<void> {
     const created = this.create();
     if (created) await created;
@@ -203,7 +247,10 @@ export class RejectsFile {
     const text = this.#lines.join('');
     const bytes = Buffer.from(header + text);
     this.#synced = false;
-    await this.#guard(async () => this.#marked!.write(bytes));
+    await this.#guard(async () => {
+      await this.#keepForeignLines(this.#marked!);
+      await this.#marked!.write(bytes);
+    });
     this.#lines.splice(0, lines);
     this.#waiting -= text.length;
   }
@@ -238,11 +285,12 @@ export class RejectsFile {
 
   /**
    * Finds the file if another run renamed it, and writes it again if another program removed, renamed or replaced it:
-   * its lines went to the old one. Throws E-FILE-WRITE.
+   * its lines went to the old one. Throws E-FILE-WRITE, and E-REJECTS-CHANGED if lines of the run are gone.
    */
   async restore(): Promise<void> {
     const marked = this.#marked;
     if (!marked) return;
+    await this.#guard(async () => void (await this.#checkedSize(marked)));
     await marked.touch(); // a run that started before leaves it in place
     if (await marked.isInPlace()) return;
     await this.#guard(async () => {
@@ -292,6 +340,10 @@ export class RejectsFile {
   }
 
   #failed(error: unknown): EngagectlError {
+    if (error instanceof EngagectlError && error.id === 'E-REJECTS-CHANGED')
+      return (this.#failure = error);
+    if (error instanceof EngagectlError && error.id === 'E-RUN-CHANGED')
+      return (this.#failure = rejectsChanged(this.path, this.#how.option));
     const cause = error instanceof EngagectlError ? error.cause : error;
     const repair = isWriteDenied(cause) ? 'make its folder writable' : 'free disk space';
     this.#failure = new EngagectlError(
@@ -366,9 +418,26 @@ function isOwn(file: string, { identity, bytes }: RejectsMark): boolean {
   return identity === undefined ? found.size <= bytes : identity === identityOf(found);
 }
 
-const rejectsChanged = (path: string, option: OptionName): EngagectlError =>
+/** Whether lines behind the mark may be of others than a killed run. Rows of a CSV do not tell. */
+async function hasForeignLines(
+  file: string,
+  { bytes }: FileCheckpoint,
+  { sources, columns }: RejectsOptions,
+): Promise<boolean> {
+  const size = lstatSync(file, { throwIfNoEntry: false })?.size ?? 0;
+  if (size <= bytes || sources === undefined) return false;
+  if (size - bytes > uncommittedMaximum) return true;
+  const rest = await text(createReadStream(file, { start: bytes }));
+  return columns ? rest.includes('\n') : !isRejectsText(rest, sources);
+}
+
+const rejectsChanged = (
+  path: string,
+  option: OptionName,
+  why = 'the run would append to it',
+): EngagectlError =>
   new EngagectlError('E-REJECTS-CHANGED', `${path} changed since the run started`, {
-    why: 'the run would append to it',
+    why,
     fix: `restore it and rerun with ${option('resume')}, or move it away and restart with ${option('fresh')}, which sends again what was sent`,
     resumes: true,
     file: path,

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import {
+  appendFileSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -347,9 +348,8 @@ describe('a rejects file that a later run put in the place of that of a stopped 
 
   it('leaves the file of a killed run where it is, without the lines that are written again', async () => {
     const { run, read, world, own } = await stopped();
-    writeFileSync(world.path('e.ndjson.rejects.ndjson'), 'of a record that is sent again\n', {
-      flag: 'a',
-    });
+    const left = `${own}{"source":"e.ndjson","line":9,"stage":"ser\0\0`;
+    appendFileSync(world.path('e.ndjson.rejects.ndjson'), left);
     expect((await run('--resume')).code).toBe(3);
     expect(read('e.ndjson.rejects.ndjson')).toBe(own);
     expect(existsSync(world.path('e.ndjson.rejects.ndjson.1'))).toBe(false);
@@ -365,6 +365,98 @@ describe('a rejects file that a later run put in the place of that of a stopped 
       own,
       own,
     ]);
+  });
+});
+
+describe('a rejects file to which another program writes', () => {
+  const foreign = '{"source":"other.csv","line":7,"stage":"unknown","error":"e","record":{}}\n';
+  const torn = '{"source":"users.csv","line":9,"sta';
+
+  it.each([
+    ['whole', rejectsName, foreign],
+    ['one line without its end', rejectsName, foreign.trimEnd()],
+    ['behind a torn line', rejectsName, torn + foreign],
+    ['no lines of a rejects file', rejectsName, 'noted by hand\n'],
+    ['rows of a CSV', 'r.csv', 'user-40,7,extra,42,too many cells\n'],
+  ])('keeps lines appended between a stopped run and --resume: %s', async (_, name, lines) => {
+    const { run, read, world } = await start({ after: 2, times: 1, answer: { status: 401 } });
+    const words = ['--rejects', name];
+    expect((await run(...words)).code).toBe(4);
+    const own = read(name);
+    appendFileSync(world.path(name), lines);
+    const { code, summary, stderr } = await run(...words, '--resume');
+    expect([code, summary['rejectsFile']]).toEqual([3, name]);
+    expect(read(`${name}.1`)).toBe(own + lines);
+    expect(stderr).toContain(`${name}.1 has lines that another program may have added`);
+    expect(read(name)).toMatch(/^(?=[^]*user-3,|[^]*"line":5,)(?=[^]*user-12,|[^]*"line":14,)/);
+    expect(read(name)).not.toContain(lines);
+  });
+
+  /** Users in lines 5 and 14 are refused by the service, so that their lines are written in two parts. */
+  const refused = `identity,Email\n${Array.from({ length: 20 }, (_, n) => `u${n},${broken(n) ? 'nobody' : `u${n}@example.test`}\n`).join('')}`;
+
+  /** Runs an upload with a change to the rejects file before request `before`. */
+  const changed = async (
+    change: (file: string) => void,
+    {
+      words = [],
+      before = 3,
+    }: { readonly words?: readonly string[]; readonly before?: number } = {},
+  ) => {
+    let requests = 0;
+    const { world } = await serve({
+      onRequest: () => {
+        requests += 1;
+        if (requests === before) change(world.path(rejectsName));
+      },
+    });
+    writeFileSync(world.path('users.csv'), refused);
+    const run = (...more: string[]) =>
+      world.run(['upload', 'users.csv', ...upload, ...words, ...more]);
+    const read = (name = rejectsName) => readFileSync(world.path(name), 'utf8');
+    return { world, run, read, ...(await run()) };
+  };
+
+  it.each([[[]], [['--no-journal']]])('keeps lines appended during the run %j', async (words) => {
+    const { code, stdout, stderr, read } = await changed((file) => appendFileSync(file, foreign), {
+      words,
+    });
+    expect([code, JSON.parse(stdout)]).toMatchObject([3, { rejectsFile: rejectsName }]);
+    expect(linesOf(read())).toEqual([5, 14]);
+    expect(linesOf(read(`${rejectsName}.1`))).toEqual([5, 7]);
+    expect(stderr).toContain(`${rejectsName}.1 has lines that another program may have added`);
+  });
+
+  it('keeps lines appended to a file that was moved elsewhere during the run', async () => {
+    const { code, read } = await changed((file) => {
+      renameSync(file, `${file}.moved`);
+      appendFileSync(`${file}.moved`, foreign);
+    });
+    expect(code).toBe(3);
+    expect(linesOf(read())).toEqual([5, 14]);
+    expect(linesOf(read(`${rejectsName}.moved`))).toEqual([5, 7]);
+  });
+
+  it.each([
+    ['before a write', 2, [5]],
+    ['after the last write', 4, [5, 14]],
+  ])('stops the run if it was emptied, until it is restored: %s', async (_, before, lines) => {
+    let own = '';
+    const { code, stderr, read, run, world } = await changed(
+      (file) => {
+        own = readFileSync(file, 'utf8');
+        truncateSync(file);
+      },
+      { before },
+    );
+    expect(linesOf(own)).toEqual(lines);
+    expect(code).toBe(8);
+    expect(stderr).toContain(`${rejectsName} changed since the run started`);
+    expect(stderr).toContain(`it has 0 bytes, and the run wrote ${own.length}`);
+    expect(read()).toBe('');
+    writeFileSync(world.path(rejectsName), own);
+    expect((await run('--resume')).code).toBe(3);
+    expect(linesOf(read())).toEqual([5, 14]);
   });
 });
 

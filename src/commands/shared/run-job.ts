@@ -236,9 +236,7 @@ function showRejects(
     );
   }
   if (rejects.missing > 0) {
-    messages.warn(
-      `${grouped(rejects.missing)} of them could not be saved: ${rejects.path} is not writable`,
-    );
+    messages.warn(`${grouped(rejects.missing)} of them could not be saved in ${rejects.path}`);
   }
 }
 

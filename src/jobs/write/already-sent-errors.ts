@@ -190,7 +190,12 @@ export const wasSentByOther = (
 ): boolean => stopped?.id === 'E-ALREADY-SENT' && log.nonIdempotent.size === 0;
 
 /** Errors whose advice is to rerun the command. */
-const advisesRerun = new Set<ErrorId>(['E-UNAVAILABLE', 'E-REJECTED', 'E-FILE-WRITE']);
+const advisesRerun = new Set<ErrorId>([
+  'E-UNAVAILABLE',
+  'E-REJECTED',
+  'E-FILE-WRITE',
+  'E-REJECTS-CHANGED',
+]);
 
 /**
  * Advises how to send the rest instead of rerunning the command, if it sent records that are not safe to resend, and

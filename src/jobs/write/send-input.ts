@@ -294,6 +294,7 @@ export async function openTally(
       named,
       files: readFilesOf(request),
       first: inputs.first,
+      sources: inputs.names,
       headers: inputs.headers,
       onReject: hooks.rejected,
       shard,
