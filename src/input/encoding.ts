@@ -308,6 +308,40 @@ const ambiguous = new Set([
   0xa5, 0xb1, 0xb3, 0xb9, 0xbc, 0xbe, 0xd0, 0xdd, 0xde, 0xf0, 0xfd, 0xfe, 0xff,
 ]);
 
+const letter = '[A-Za-zÀ-ÖØ-öø-ÿ]';
+
+/**
+ * Signs of windows-1252 that stand like letters, as code pages of DOS and Macs have letters there: M”ller is Möller.
+ * Dashes, apostrophes, ellipses, bullets and no-break spaces are missing, because text has them between letters. So it
+ * has other signs between a small letter and a capital (Foto©Ann). Patterns start with the rare byte, else they are slow.
+ */
+const signsAsLetters = new RegExp(
+  '[\x80\x82\x84\x86\x87\x89\x8b\x93\x94\x99\x9b¡-£§-©¬¯µ¶¸½¿]' +
+    `(?:(?<=[A-ZÀ-ÖØ-Þ].)(?=${letter})|(?<=${letter}.)(?=[a-zß-öø-ÿ])` +
+    `|(?<=${letter}[\x82\x84\x89])|(?<!${letter}.)(?<=\x99)(?=${letter}))`, // André, Örebro
+  'g',
+);
+
+/** Small letters in an order that is usual in Central Europe, but in no language that is written in windows-1252. */
+const foreignLetters = new RegExp(
+  [
+    // Hungarian Győr, Szűcs, Fő, Ernő, Erdős, Kővári. Portuguese has õ before e, Estonian neither at the end nor beside ó
+    `õ(?!e)(?:(?<=[yz]õ|[áéíóú][a-z]{0,9}õ)|(?=[a-z]{0,9}[áéíóú])|(?<=${letter}[a-z]õ|\\bfõ)s?(?!${letter}))`,
+    'û(?<=szû|yû)',
+    // Croatian and Slovene Petrović, Kovač, Kovačič. Danish has Mariæ
+    `æ(?<=iæ)(?<!mariæ)(?!${letter})|è(?:(?<=${letter}aè)(?!${letter})|i[æè]|e[kv])`,
+    // Polish Gdańsk, Romanian Călin and Băsescu
+    `ñ(?:sk|cz)|ã(?:[bcdfglrtv]|s${letter})`,
+  ].join('|'),
+  'g',
+);
+
+/** Share of the bytes above 0x7f from which on such signs and letters are more than errors and words of others. */
+const foreignShare = 0.02;
+
+/** The œ of ISO-8859-15 in windows-1252 (c½ur), which few words have. */
+const oeAsSign = /½(?<=[a-z]½)[a-z]/;
+
 const candidates = [
   'windows-1252',
   'windows-1250',
@@ -339,6 +373,8 @@ class EncodingSample {
   /** Bytes above 0x7f, and those of them between ASCII characters. */
   #high = 0;
   #alone = 0;
+  /** Places that speak for an encoding of the same letters with other bytes. */
+  #foreign = 0;
   #sign = '';
 
   constructor(name: string) {
@@ -424,6 +460,7 @@ class EncodingSample {
 
   get #isWindows1252(): boolean {
     if (this.#hasUtf8 || this.#alone < 0.8 * this.#high) return false;
+    if (this.#foreign > 0 && this.#foreign >= foreignShare * this.#high) return false;
     // ø beside è, ì or ù is rather Czech in windows-1250
     const isCzech = this.#has(0xf8) && [0xe8, 0xec, 0xf9].some((byte) => this.#has(byte));
     return !isCzech && ![...ambiguous].some((byte) => this.#has(byte));
@@ -444,7 +481,11 @@ class EncodingSample {
 
   /** Counts the bytes beyond ASCII from the first line on that is not UTF-8. */
   #count(text: Buffer): void {
-    this.#hasUtf8 ||= text.toString('latin1').search(utf8Character) >= 0;
+    const characters = text.toString('latin1');
+    this.#hasUtf8 ||= characters.search(utf8Character) >= 0;
+    const small = characters.toLowerCase();
+    this.#foreign += characters.match(signsAsLetters)?.length ?? 0;
+    this.#foreign += oeAsSign.test(small) ? Infinity : (small.match(foreignLetters)?.length ?? 0);
     for (let at = 0; at < text.length; at += 1) {
       const byte = text[at]!;
       if (byte < 0x80) continue;
@@ -472,7 +513,7 @@ class EncodingSample {
     const line = this.#badLine!;
     const why = this.#hasUtf8
       ? 'other parts of the file are UTF-8, so the file is damaged or was put together from several'
-      : `it may be ${candidates.join(', ')} or another encoding`;
+      : `it may be ${candidates.join(', ')} or another one; DOS has cp850, convert that: iconv -f CP850 -t UTF-8`;
     return new EngagectlError(
       'E-FORMAT',
       `${this.#name}: line ${line} is not valid UTF-8; nothing was sent`,

@@ -107,6 +107,71 @@ describe('encodings', () => {
     }
   });
 
+  /** Bytes of a text in windows-1252, or in an encoding that was read as windows-1252. */
+  const read = async (text: string) => {
+    const decoder = new TextDecoder('windows-1252');
+    const codes = Array.from(
+      { length: 256 },
+      (_, byte) => decoder.decode(Uint8Array.of(byte), { stream: true }), // else some versions of Node.js decode ISO-8859-1
+    );
+    const bytes = Buffer.from(Array.from(text, (character) => codes.indexOf(character)));
+    try {
+      const { rows } = await readText(bytes, { inputFormat: 'list', listColumn: 'value' });
+      return rows.map((row) => row.text);
+    } catch (error) {
+      return error;
+    }
+  };
+
+  it.each([
+    ['German in cp850', ['M”ller', 'K”ln', 'J„ger', '™sterreich', 'K™LN']],
+    ['French and Spanish in cp850', ['Andr‚', 'Fran‡ois', 'Jos‚', 'Garc¡a', 'L¢pez', 'Jes£s']],
+    ['Scandinavian languages in cp850', ['G”teborg', 'V„ster†s', 'K›benhavn']],
+    ['languages on an old Mac', ['M‡laga', 'Jo‹o', 'C™te', 'K¿benhavn', 'J€GER', 'b‰timent']],
+    ['French in iso-8859-15', ['c½ur', 'S½ur, de Liège à Orléans']],
+    ['Finnish in iso-8859-15', ['Ta¨kent']],
+    [
+      'Hungarian',
+      ['Gyõr', 'Szûcs', 'SZÛCS', 'Fõ utca', 'Dezsõ', 'Erdõs', 'Kõvári', 'Erdõsné', 'GYÕR'],
+    ],
+    ['Croatian and Slovene', ['Petroviæ', 'BABIÆ', 'Kovaè', 'Kovaèiè', 'Hoèevar']],
+    ['Polish', ['Gdañsk', 'KAMIÑSKI', 'Wi¶niewski']],
+    ['Romanian', ['Cãlin', 'Bãsescu']],
+    ['Central Europe in cp852', ['Jo§e', 'KO¬ICE']],
+  ])('%s are not taken for windows-1252', async (_, texts) => {
+    for (const text of texts) {
+      const details = { fix: expect.stringContaining('--encoding') as string };
+      expect([text, await read(`value\n${text}\n`)]).toMatchObject([
+        text,
+        { id: 'E-FORMAT', details },
+      ]);
+    }
+  });
+
+  it.each([
+    'Hélène août coûte Loïc sûr brûlé',
+    'l’été: “oui”, „Wort“ ‚Wort‘ »Wort« «mot»s ”ord” ›ord‹',
+    'Paris–Dakar, word—word, north–south, well…maybe, rock•pop, col·legi',
+    'Mme\u{A0}Dupont, 2½ kg, 8½x11, n°12, N°A, 1ª, Mª, 5€, 12 k€, 50¢, l´aquila',
+    'Foto©Ann Bar® Foo™ iPhone™, Word™Perfect, Müller† note‡',
+    '¿Qué? ¡Hola! García, Muñoz, Begoña',
+    'João Simões Camões razões põe João Brasília cãibra',
+    'Tõnu Võru Emajõe Mustjõgi Rõõm nõus Õie Sõjamäe',
+    'Tórshøvn Sørvágur Næstved Mariæ knæ diæt',
+    'Niccolò perchè è Noè cioè Desirèe Mirèio',
+    'Tiranë Zoë Koçak Fañch',
+  ])('what is written in windows-1252 is read as such: %s', async (text) => {
+    expect(await read(`value\n${text}\n`)).toEqual([text]);
+  });
+
+  it('a wrong character or a foreign name among many others does not stop it', async () => {
+    const names = Array.from({ length: 60 }, (_, at) => `Müller${at}`);
+    for (const other of ['M¿ller', 'Gyõr']) {
+      const texts = [...names, other];
+      expect(await read(`value\n${texts.join('\n')}\n`)).toEqual(texts);
+    }
+  });
+
   it('of the byte order mark take precedence over the named one', async () => {
     const bytes = Buffer.from('\u{FEFF}{"a":"é"}', 'utf16le');
     const { rows } = await readText(bytes, { encoding: 'windows-1252' });

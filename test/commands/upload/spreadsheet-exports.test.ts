@@ -80,6 +80,12 @@ describe('the dialect of a spreadsheet', () => {
       'windows-1251',
     ],
     [
+      'German of DOS, which would name another user',
+      Buffer.concat([Buffer.from('identity,City\nM'), Buffer.of(0x94), Buffer.from('ller,x\n')]),
+      'iconv -f CP850 -t UTF-8',
+    ],
+    ['Hungarian', Buffer.from('identity,City\nErn\xf5,x\n', 'latin1'), 'windows-1250'],
+    [
       'UTF-8 with one other byte',
       Buffer.concat([Buffer.from('identity,City\nu1,Malmö\nu2,'), Buffer.of(0xf6, 10)]),
       'line 3 is not valid UTF-8',
