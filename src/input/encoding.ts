@@ -322,25 +322,8 @@ const signsAsLetters = new RegExp(
   'g',
 );
 
-/** Small letters in an order that is usual in Central Europe, but in no language that is written in windows-1252. */
-const foreignLetters = new RegExp(
-  [
-    // Hungarian Győr, Szűcs, Fő, Ernő, Erdős, Kővári. Portuguese has õ before e, Estonian neither at the end nor beside ó
-    `õ(?!e)(?:(?<=[yz]õ|[áéíóú][a-z]{0,9}õ)|(?=[a-z]{0,9}[áéíóú])|(?<=${letter}[a-z]õ|\\bfõ)s?(?!${letter}))`,
-    'û(?<=szû|yû)',
-    // Croatian and Slovene Petrović, Kovač, Kovačič. Danish has Mariæ
-    `æ(?<=iæ)(?<!mariæ)(?!${letter})|è(?:(?<=${letter}aè)(?!${letter})|i[æè]|e[kv])`,
-    // Polish Gdańsk, Romanian Călin and Băsescu
-    `ñ(?:sk|cz)|ã(?:[bcdfglrtv]|s${letter})`,
-  ].join('|'),
-  'g',
-);
-
-/** Share of the bytes above 0x7f from which on such signs and letters are more than errors and words of others. */
-const foreignShare = 0.02;
-
-/** The œ of ISO-8859-15 in windows-1252 (c½ur), which few words have. */
-const oeAsSign = /½(?<=[a-z]½)[a-z]/;
+/** Share of the bytes above 0x7f from which on such signs are more than typing errors. */
+const signShare = 0.02;
 
 const candidates = [
   'windows-1252',
@@ -373,8 +356,7 @@ class EncodingSample {
   /** Bytes above 0x7f, and those of them between ASCII characters. */
   #high = 0;
   #alone = 0;
-  /** Places that speak for an encoding of the same letters with other bytes. */
-  #foreign = 0;
+  #signsAsLetters = 0;
   #sign = '';
 
   constructor(name: string) {
@@ -460,7 +442,7 @@ class EncodingSample {
 
   get #isWindows1252(): boolean {
     if (this.#hasUtf8 || this.#alone < 0.8 * this.#high) return false;
-    if (this.#foreign > 0 && this.#foreign >= foreignShare * this.#high) return false;
+    if (this.#signsAsLetters > 0 && this.#signsAsLetters >= signShare * this.#high) return false;
     // ø beside è, ì or ù is rather Czech in windows-1250
     const isCzech = this.#has(0xf8) && [0xe8, 0xec, 0xf9].some((byte) => this.#has(byte));
     return !isCzech && ![...ambiguous].some((byte) => this.#has(byte));
@@ -483,9 +465,7 @@ class EncodingSample {
   #count(text: Buffer): void {
     const characters = text.toString('latin1');
     this.#hasUtf8 ||= characters.search(utf8Character) >= 0;
-    const small = characters.toLowerCase();
-    this.#foreign += characters.match(signsAsLetters)?.length ?? 0;
-    this.#foreign += oeAsSign.test(small) ? Infinity : (small.match(foreignLetters)?.length ?? 0);
+    this.#signsAsLetters += characters.match(signsAsLetters)?.length ?? 0;
     for (let at = 0; at < text.length; at += 1) {
       const byte = text[at]!;
       if (byte < 0x80) continue;
