@@ -418,17 +418,17 @@ function isOwn(file: string, { identity, bytes }: RejectsMark): boolean {
   return identity === undefined ? found.size <= bytes : identity === identityOf(found);
 }
 
-/** Whether lines behind the mark may be of others than a killed run. Rows of a CSV do not tell. */
+/** Whether lines behind the mark are of others than a killed run. Rows of a CSV do not tell. */
 async function hasForeignLines(
   file: string,
   { bytes }: FileCheckpoint,
   { sources, columns }: RejectsOptions,
 ): Promise<boolean> {
   const size = lstatSync(file, { throwIfNoEntry: false })?.size ?? 0;
-  if (size <= bytes || sources === undefined) return false;
+  if (size <= bytes || sources === undefined || columns) return false;
   if (size - bytes > uncommittedMaximum) return true;
   const rest = await text(createReadStream(file, { start: bytes }));
-  return columns ? rest.includes('\n') : !isRejectsText(rest, sources);
+  return !isRejectsText(rest, sources);
 }
 
 const rejectsChanged = (

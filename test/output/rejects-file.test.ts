@@ -373,23 +373,20 @@ describe('a rejects file to which another program writes', () => {
   const torn = '{"source":"users.csv","line":9,"sta';
 
   it.each([
-    ['whole', rejectsName, foreign],
-    ['one line without its end', rejectsName, foreign.trimEnd()],
-    ['behind a torn line', rejectsName, torn + foreign],
-    ['no lines of a rejects file', rejectsName, 'noted by hand\n'],
-    ['rows of a CSV', 'r.csv', 'user-40,7,extra,42,too many cells\n'],
-  ])('keeps lines appended between a stopped run and --resume: %s', async (_, name, lines) => {
+    ['whole', foreign],
+    ['one line without its end', foreign.trimEnd()],
+    ['behind a torn line', torn + foreign],
+    ['no lines of a rejects file', 'noted by hand\n'],
+  ])('keeps lines appended between a stopped run and --resume: %s', async (_, lines) => {
     const { run, read, world } = await start({ after: 2, times: 1, answer: { status: 401 } });
-    const words = ['--rejects', name];
-    expect((await run(...words)).code).toBe(4);
-    const own = read(name);
-    appendFileSync(world.path(name), lines);
-    const { code, summary, stderr } = await run(...words, '--resume');
-    expect([code, summary['rejectsFile']]).toEqual([3, name]);
-    expect(read(`${name}.1`)).toBe(own + lines);
-    expect(stderr).toContain(`${name}.1 has lines that another program may have added`);
-    expect(read(name)).toMatch(/^(?=[^]*user-3,|[^]*"line":5,)(?=[^]*user-12,|[^]*"line":14,)/);
-    expect(read(name)).not.toContain(lines);
+    expect((await run()).code).toBe(4);
+    const own = read(rejectsName);
+    appendFileSync(world.path(rejectsName), lines);
+    const { code, summary, stderr } = await run('--resume');
+    expect([code, summary['rejectsFile']]).toEqual([3, rejectsName]);
+    expect(read(`${rejectsName}.1`)).toBe(own + lines);
+    expect(stderr).toContain(`${rejectsName}.1 has lines that another program may have added`);
+    expect(linesOf(read(rejectsName))).toEqual([5, 14]);
   });
 
   /** Users in lines 5 and 14 are refused by the service, so that their lines are written in two parts. */
