@@ -186,13 +186,16 @@ function entry(output, part, folder = './') {
   return `import library from '${folder}${part}.cjs';\nexport const { ${exports.join(', ')} } = library;\n`;
 }
 
-/** The licences of the packages whose code is in the bundle, one after the other. */
+/** The licences of the packages whose code is in the bundle, each text once, below the packages that have it. */
 function licences(output) {
   const modules = output.flatMap(({ modules }) => Object.keys(modules));
   const packages = modules.flatMap(
     (id) => id.match(/^.*\/node_modules\/(@[^/]+\/)?[^/]+/)?.[0] ?? [],
   );
-  const texts = [...new Set(packages)].map(licence).sort((a, b) => (a < b ? -1 : 1));
+  const found = [...new Set(packages)].map(licence).sort((a, b) => (a.name < b.name ? -1 : 1));
+  const namesOf = new Map();
+  for (const { name, text } of found) namesOf.set(text, `${namesOf.get(text) ?? ''}${name}\n`);
+  const texts = [...namesOf].map(([text, names]) => `\n${'-'.repeat(80)}\n${names}\n${text}\n`);
   return `engagectl contains code of these packages.\n${texts.join('')}`;
 }
 
@@ -200,7 +203,7 @@ function licence(path) {
   const { name, version } = JSON.parse(readFileSync(join(path, 'package.json'), 'utf8'));
   const file = readdirSync(path).find((file) => /^licen[cs]e/i.test(file));
   if (file === undefined) throw new Error(`${path} has no licence`);
-  return `\n${'-'.repeat(80)}\n${name} ${version}\n\n${readFileSync(join(path, file), 'utf8').trim()}\n`;
+  return { name: `${name} ${version}`, text: readFileSync(join(path, file), 'utf8').trim() };
 }
 
 const output = await bundle();

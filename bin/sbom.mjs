@@ -7,7 +7,9 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('../', import.meta.url));
 const licences = readFileSync(`${root}dist/THIRD-PARTY-LICENSES`, 'utf8');
 const bundled = new Set(
-  [...licences.matchAll(/^-{80}\n(\S+) (\S+)$/gm)].map(([, name, version]) => `${name}@${version}`),
+  [...licences.matchAll(/^(\S+) (\d+\.\d+\.\d+\S*)$/gm)].map(
+    ([, name, version]) => `${name}@${version}`,
+  ),
 );
 
 const args = ['sbom', '--package-lock-only', '--sbom-format', 'cyclonedx'];

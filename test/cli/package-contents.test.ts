@@ -66,7 +66,7 @@ it('lists the bundled and installed dependencies with checksums in its bill of m
   expect(sbom.metadata.component).toMatchObject({ name: 'engagectl', version });
   const listed = sbom.components.map(({ name, version: its }) => `${name} ${its}`);
   const licences = readFileSync(`${root}dist/THIRD-PARTY-LICENSES`, 'utf8');
-  const bundled = [...licences.matchAll(/^-{80}\n(\S+ \S+)$/gm)].map(([, one = '']) => one);
+  const bundled = [...licences.matchAll(/^\S+ \d+\.\d+\.\d+\S*$/gm)].map(([one]) => one);
   expect(bundled.length).toBeGreaterThan(35);
   expect(listed).toEqual(expect.arrayContaining(bundled));
   const names = new Set(sbom.components.map(({ name }) => name));
