@@ -159,16 +159,17 @@ async function* withoutMark(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffe
 
 async function* transcode(chunks: AsyncIterable<Buffer>, encoding: string): AsyncGenerator<Buffer> {
   const decoder = new TextDecoder(encoding);
-  const known = (text: string) => encode(text.replaceAll(privateUse, replacement));
-  for await (const chunk of chunks) yield known(decoder.decode(chunk, { stream: true }));
-  yield known(decoder.decode());
+  for await (const chunk of chunks)
+    yield encode(withoutPrivateUse(decoder.decode(chunk, { stream: true })));
+  yield encode(withoutPrivateUse(decoder.decode()));
 }
 
 /**
- * Characters of private use, which some tables of Node.js have for what they do not know, such as the additions of Hong Kong to
- * Big5. U+F8FF is the apple of macintosh.
+ * Replaces characters of private use, which some tables of Node.js have for what they do not know, such as the additions of Hong
+ * Kong to Big5. U+F8FF is the apple of macintosh.
  */
-const privateUse = /[\u{E000}-\u{F8FE}]/gu;
+const withoutPrivateUse = (text: string): string =>
+  text.replaceAll(/[\u{E000}-\u{F8FE}]/gu, replacement);
 
 /** A character of several bytes in UTF-8, whose bytes are the characters of this text. */
 const utf8Character = /[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}/g;
