@@ -72,14 +72,17 @@ const recordNumber = /record number\s*:\s*(\d(?:\w|[.,'’\u{a0}\u{202f}]\d)*)/g
 
 /**
  * Matches an entry by the record number in its message, otherwise by an unambiguous identity or value. A number does not
- * count if the entry shows another record of the request: a service may number otherwise than documented, and the message may
- * quote a number of the record. A record that it shows is not found by its text, which the service may have altered.
+ * count if the entry shows another record of the request: a service may number otherwise than documented. Nor does one that a
+ * record of the request has in a text, which the message may quote, unless the entry shows the record with that number. A
+ * record is not found by the text that is shown, which the service may have altered.
  */
 function recordFinder(batch: Batch) {
   let names: Map<string, number | 'several'> | undefined;
   const positionOf = (name: string) => (names ??= positionsByName(batch)).get(name);
-  let texts: ReadonlySet<string> | undefined;
-  const isSent = (text: string) => (texts ??= textsOf(batch)).has(text);
+  let texts: readonly string[] | undefined;
+  const sent = () => (texts ??= batch.positions().map((at) => comparable(recordAt(batch, at))));
+  let quoted: ReadonlySet<string> | undefined;
+  const isQuoted = (number: string) => (quoted ??= numbersIn(sent())).has(number);
   return (error: string, echo: unknown): number | undefined => {
     const name = nameOf(echo);
     const numbers = [...error.matchAll(recordNumber)];
@@ -96,11 +99,11 @@ function recordFinder(batch: Batch) {
     const position = isClear && /^\d+$/.test(number) ? Number(number) - 1 : -1;
     if (position < 0 || position >= batch.size) return undefined;
     const numbered = recordAt(batch, position);
+    const shown = comparable(echo);
+    if (shown === comparable(numbered)) return position;
     const isOtherUser =
       name !== undefined && name !== nameOf(numbered) && positionOf(name) !== undefined;
-    const shown = JSON.stringify(echo ?? null);
-    const isOther = isOtherUser || (shown !== JSON.stringify(numbered) && isSent(shown));
-    return isOther ? undefined : position;
+    return isOtherUser || sent().includes(shown) || isQuoted(number) ? undefined : position;
   };
 }
 
@@ -109,8 +112,18 @@ function recordAt(batch: Batch, position: number): unknown {
   return JSON.parse(json.toString('utf8', start, end));
 }
 
-const textsOf = (batch: Batch): ReadonlySet<string> =>
-  new Set(batch.positions().map((position) => JSON.stringify(recordAt(batch, position))));
+/** Returns the same text for records that a service may show so: members in any order, and numbers as texts. */
+const comparable = (record: unknown): string =>
+  JSON.stringify(record ?? null, (_, value: unknown) => {
+    if (typeof value === 'number') return String(value);
+    if (!isObject(value)) return value;
+    return Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  });
+
+const numbersIn = (texts: readonly string[]): ReadonlySet<string> =>
+  new Set(
+    texts.flatMap((text) => [...text.matchAll(recordNumber)].map(([, number = '']) => number)),
+  );
 
 /** Maps names to positions. Those of events are `several`, because many of them can have the same identity. */
 function positionsByName(batch: Batch): Map<string, number | 'several'> {

@@ -785,6 +785,27 @@ describe('rejected records', () => {
     expect(rejectsOf(served.world)).toMatchObject([{ line: 3, stage: 'service' }]);
   });
 
+  it.each([
+    ['members in another order, from 0', (n: number) => `Skipped record number : ${n - 1}`],
+    ['a number of the record', () => 'Email record number : 1 is not valid'],
+  ])('are in doubt if the entry has %s', async (name, errorOf) => {
+    const isEvent = name.startsWith('members');
+    const text = isEvent ? 'x' : 'record number : 1';
+    const record = (n: number, value: string) =>
+      isEvent
+        ? { identity: 'ann', type: 'event', evtName: 'Seen', ts: n, evtData: { q: value } }
+        : { identity: `u${n}`, type: 'profile', profileData: { Email: value } };
+    const reversed = Object.fromEntries(Object.entries(record(2, text)).toReversed());
+    const entry = { code: 512, error: errorOf(2), record: isEvent ? { ...reversed, ts: '2' } : {} };
+    const body = { status: 'partial', processed: 1, unprocessed: [entry] };
+    await using served = await serve([answer(200, body), accept()]);
+    const lines = [record(1, 'ok'), record(2, text)].map((one) => `${JSON.stringify(one)}\n`);
+    writeFileSync(served.world.path('in.ndjson'), lines.join(''));
+    const { summary } = await run(served.world, ['upload', 'in.ndjson']);
+    // Profiles are resent one by one.
+    expect([summary.rejected, summary.unknown]).toEqual([0, isEvent ? 2 : 0]);
+  });
+
   it('are none if the list of them is null and the others add up', async () => {
     await using served = await serve([
       answer(200, { status: 'success', processed: 3, unprocessed: null }),
