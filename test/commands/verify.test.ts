@@ -555,6 +555,19 @@ describe('--settle', () => {
     expect(await verified(world, ['e.ndjson'])).toMatchObject({ code: 0, summary: { same: 8 } });
   });
 
+  it('keeps a demerge, after which nobody may be found', async () => {
+    const { env } = await serviceOf();
+    const world = makeWorld({ env });
+    const lines = [rejected(1, 'unknown', '{"identity":"new"}')];
+    writeFileSync(world.path('e.rejects.ndjson'), `${lines.join('\n')}\n`);
+    const flags = ['e.rejects.ndjson', '--settle', '-o', 'open.ndjson'];
+    const { code, summary } = await verified(world, flags);
+    expect([code, summary.settled]).toEqual([6, { accepted: 0, absent: 0, unknown: 1 }]);
+    expect(readFileSync(world.path('open.ndjson'), 'utf8')).toContain('such as demerges');
+    const again = await world.run(['demerge', 'open.ndjson', '--yes']);
+    expect([again.code, again.stderr]).toEqual([6, expect.stringContaining('--retry-unknown')]);
+  });
+
   it('cannot tell what an operator did, wherever in a value it is', async () => {
     const { env } = await serviceOf();
     const world = makeWorld({ env });

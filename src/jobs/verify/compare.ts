@@ -13,7 +13,9 @@ import { inconclusive, type Difference, type Verdict } from './verdict.js';
 import {
   foldKey,
   plainAddress,
+  sentMembers,
   type Expected,
+  type SentRecord,
   type SentUser,
   type SentAddress,
 } from './sent-records.js';
@@ -31,6 +33,9 @@ export function compareUser(user: SentUser, profile: string | undefined): Verdic
   const about = { what: 'users', count: 1, records } as const;
   const keys = user.expected();
   if (profile === undefined) {
+    // A demerge that was processed may leave no user either: sent again, it would be a second one.
+    if (records.some((record) => record.row !== undefined && !hasData(record)))
+      return inconclusive('users', records, 'records without a value, such as demerges');
     const differences = [missingUser(user, identity)];
     return { ...about, verdict: 'missing', differences, untold: [], foldedKeys: 0 };
   }
@@ -47,6 +52,11 @@ export function compareUser(user: SentUser, profile: string | undefined): Verdic
   }
   const verdict = verdictOf(user, { untold, differences, keys: keys.size });
   return { ...about, verdict, differences, untold, foldedKeys };
+}
+
+function hasData(record: SentRecord): boolean {
+  const data = sentMembers(record).get('profileData');
+  return isMap(data) && data.size > 0;
 }
 
 interface Compared {
