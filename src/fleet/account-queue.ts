@@ -183,17 +183,6 @@ export async function addShards(lane: Queue, signed: SignedRun): Promise<void> {
   await lane.addBulk(jobs);
 }
 
-/**
- * Counts the shards of a run that have neither a trusted result nor a job. The results are read first: the job of a
- * shard that ends meanwhile stays in the queue.
- */
-export async function countLostShards(lane: Queue, signed: SignedRun): Promise<number> {
-  const { run } = signed;
-  const open = shardsOf(run).filter((shard) => !signed.trustedResult(shard));
-  const jobs = await Promise.all(open.map(async (shard) => lane.getJob(shardJobId(run, shard))));
-  return jobs.filter((job) => !job).length;
-}
-
 /** Returns the shards of a run in order, with their jobs if the store has them. */
 export async function shardJobs(
   lane: Queue,

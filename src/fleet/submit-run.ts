@@ -35,7 +35,6 @@ import {
 } from './fleet-run.js';
 import {
   addShards,
-  countLostShards,
   RunIndex,
   shardJobs,
   endpointKind,
@@ -188,7 +187,7 @@ export async function retryRun(
 }
 
 /**
- * Puts the shards of a run back that have neither a result nor a job: the queue was emptied, or the submission was
+ * Puts the shards of a run back that have neither a result nor a signed job: the queue was emptied, or the submission was
  * stopped between the registration of its events, which other runs leave out since, and the queue. A cancelled run
  * stays cancelled. Throws E-INPUT-CHANGED, E-FILE-READ, E-RUN-UNFINISHED.
  */
@@ -198,7 +197,10 @@ async function restoreLost(
   note: (text: string) => void,
 ): Promise<void> {
   const { run, folder } = signed;
-  const lost = await countLostShards(queues.lane, signed);
+  const shards = await shardJobs(queues.lane, run);
+  const open = shards.filter(({ shard }) => !signed.trustedResult(shard));
+  const foreign = open.flatMap(({ job }) => (job && !isSigned(job, signed) ? job : []));
+  const lost = open.filter(({ job }) => !job).length + foreign.length;
   if (lost === 0 || folder.isCancelled) return; // a run is marked as cancelled before its jobs are removed
   assertRegistered(signed);
   for (const input of signedInputs(run)) {
@@ -206,6 +208,7 @@ async function restoreLost(
     const digest = await digestOf(file).catch(() => undefined); // it is gone
     if (digest !== input.digest) throw lostAndChanged(run, { ...input, file });
   }
+  for (const job of foreign) await job.remove(); // no worker would take them
   await enqueue(signed, queues);
   note(`run ${run.run}: ${lost} of ${run.shards} shards were not in the queue and are put back`);
 }

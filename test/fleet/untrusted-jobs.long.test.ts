@@ -659,6 +659,27 @@ describe.skipIf(!redis)('fleet status', () => {
   );
 });
 
+it.skipIf(!redis)(
+  'a forged job hides no shard from a submission that leaves its events out',
+  async () => {
+    await using attack = await submitted();
+    const { fleet, lane, service } = attack;
+    const events = (count: number) =>
+      Array.from({ length: count }, (_, n) => `e${n},Seen,170000000${n}\n`).join('');
+    const submit = async (count: number) => {
+      writeFileSync(fleet.world.path('e.csv'), `identity,evtName,ts\n${events(count)}`);
+      const flags = ['--type', 'event', '--shards', '1', '--resume'];
+      return fleet.run('submit', 'upload', 'e.csv', '--work-dir', 'work', ...flags);
+    };
+    const run = (await submit(3)).stdout.trim();
+    const job = (await lane.getJob(`${run}-1`))!;
+    await job.updateData({ ...(job.data as Json), signature: '0'.repeat(64) });
+    expect((await submit(4)).stderr).toContain(`run ${run}: 1 of 1 shards were not in the queue`);
+    await attack.work();
+    expect(sentTo(service).filter((id) => id.startsWith('e'))).toEqual(['e0', 'e1', 'e2', 'e3']);
+  },
+);
+
 it.skipIf(!redis)('puts back a shard whose job is in no list of the queue', async () => {
   await using attack = await submitted();
   const { fleet, run, lane, service } = attack;
