@@ -236,10 +236,9 @@ async function openVerified(
   // O_NONBLOCK: opening a FIFO must not wait for a writer.
   const flags = access | O_NOFOLLOW | O_NONBLOCK;
   const file = await open(path, flags).catch((cause: NodeJS.ErrnoException) => {
-    const isDenied = ['EACCES', 'EPERM', 'EROFS'].includes(cause.code ?? '');
-    if (isDenied && access === O_RDWR)
-      throw fileWriteError({ file: path, done: 'written', option }, cause);
-    throw changed('it cannot be opened', cause);
+    const isChanged = ['ENOENT', 'ELOOP', 'ENXIO', 'EISDIR', 'ENOTDIR'].includes(cause.code ?? '');
+    if (isChanged || access !== O_RDWR) throw changed('it cannot be opened', cause);
+    throw fileWriteError({ file: path, done: 'written', option }, cause);
   });
   try {
     const stats = await file.stat();

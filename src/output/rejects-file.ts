@@ -389,10 +389,16 @@ function numberOf(unnumbered: string, identity: string | undefined): string | un
 export function setAsideOwn(file: string, mark: RejectsMark): string | undefined {
   for (const unnumbered of [file, file.replace(/\.\d+$/, '')]) {
     const number = numberOf(unnumbered, mark.identity);
-    if (number !== undefined && unnumbered + number !== file) return unnumbered + number;
+    if (number === undefined || unnumbered + number === file) continue;
+    return hasLines(unnumbered + number, mark) ? unnumbered + number : undefined;
   }
-  return isOwn(file, mark) ? setAside(file) : undefined;
+  const aside = isOwn(file, mark) ? setAside(file) : undefined;
+  return aside !== undefined && hasLines(aside, mark) ? aside : undefined;
 }
+
+/** Whether the lines of a run are still in its rejects file: nobody has removed, emptied or shortened it. */
+export const hasLines = (file: string, { bytes }: FileCheckpoint): boolean =>
+  (lstatSync(file, { throwIfNoEntry: false })?.size ?? -1) >= bytes;
 
 /** Returns which file is there, and its last change; undefined if there is none. */
 function stateOf(file: string): string | undefined {
@@ -438,7 +444,7 @@ const rejectsChanged = (
 ): EngagectlError =>
   new EngagectlError('E-REJECTS-CHANGED', `${path} changed since the run started`, {
     why,
-    fix: `restore it and rerun with ${option('resume')}, or move it away and restart with ${option('fresh')}, which sends again what was sent`,
+    fix: `restore it and rerun with ${option('resume')}, or move it away and restart with ${option('fresh')}, which sends again what was sent (events: with ${option('again')})`,
     resumes: true,
     file: path,
   });

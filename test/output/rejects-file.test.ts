@@ -328,6 +328,33 @@ describe('a rejects file that a later run put in the place of that of a stopped 
     expect(existsSync(world.path('e.ndjson.rejects.ndjson.2'))).toBe(false);
   });
 
+  it.each([
+    ['removed', (file: string) => rmSync(file), 'nothing lists them'],
+    ['emptied', (file: string) => truncateSync(file), 'nothing lists them'],
+    ['kept', () => undefined, 'e.ndjson.rejects.ndjson lists them'],
+  ])(
+    'tells of unknown outcomes when the run is discarded or starts over: %s',
+    async (_, change, told) => {
+      for (const words of [['--fresh', '--again'], ['--resume']]) {
+        const { world, service } = await serve();
+        await service.fault({ after: 1, times: 1, answer: { status: 503 } });
+        await service.fault({ after: 2, times: 1, answer: { status: 401 } });
+        const run = async (...more: string[]) =>
+          world.run(['upload', 'e.ndjson', ...upload, ...more]);
+        writeFileSync(world.path('e.ndjson'), events.join(''));
+        expect((await run()).code).toBe(6);
+        change(world.path('e.ndjson.rejects.ndjson'));
+        if (words[0] === '--resume')
+          writeFileSync(world.path('e.ndjson'), events.slice(8).join(''));
+        const { stderr } = await run(...words);
+        expect(stderr).toMatch(/the outcome of \d+ records? that it sent (?:before )?is unknown/);
+        expect(stderr).toContain(
+          words[0] === '--resume' ? told.replace('.ndjson lists', '.ndjson.1 lists') : told,
+        );
+      }
+    },
+  );
+
   it('is kept although it is no longer, because its run continues it as well', async () => {
     const { run, read, world, own } = await stopped();
     const { service } = await serve();

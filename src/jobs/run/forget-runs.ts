@@ -1,5 +1,5 @@
 import { countOf, EngagectlError } from '../../errors.js';
-import { setAsideOwn } from '../../output/rejects-file.js';
+import { hasLines, setAsideOwn } from '../../output/rejects-file.js';
 import { tryLockRun } from '../../files/file-lock.js';
 import { lockPath, removeRun, journalPath, type RunFolder, type RunPlace } from './run-folder.js';
 import { appendDiscarded, ledgerPath, readLedger } from './sent-files-ledger.js';
@@ -107,6 +107,20 @@ export function recordDiscarded(root: string, run: RunPlace, now: number): void 
   }
 }
 
+/** Tells of records of unknown outcome of a run that is discarded: a later run counts its events as sent. */
+export function warnOfUnknown(run: RunPlace, { messages }: Pick<JobContext, 'messages'>): void {
+  const state = writeStateOf(run);
+  if (!state || state.counts.unknown === 0) return;
+  const { rejectsFile, rejects, counts } = state;
+  const isListed = rejectsFile !== undefined && hasLines(rejectsFile, rejects);
+  const where = isListed ? `${rejectsFile} lists them` : lostRejects;
+  messages.warn(
+    `run ${run.header.run} is discarded; the outcome of ${countOf(counts.unknown, 'record')} that it sent is unknown: ${where}`,
+  );
+}
+
+const lostRejects = 'nothing lists them, because its rejects file was removed or changed';
+
 type KeptRun = NonNullable<OpenRun<WriteEntry>['kept']>;
 
 /**
@@ -126,7 +140,7 @@ export async function startOver(
       `run ${run} was killed while it sent events: of those in flight, no rejects file lists the ones that are not in the input any more, and their outcome is unknown`,
     );
   if (counts.unknown > 0) {
-    const where = aside === undefined ? 'its rejects file is missing' : `${aside} lists them`;
+    const where = aside === undefined ? lostRejects : `${aside} lists them`;
     context.messages.warn(
       `run ${run} starts over; the outcome of ${countOf(counts.unknown, 'record')} that it sent before is unknown: ${where}, and the events among them that are in the input are reported once more`,
     );

@@ -26,7 +26,7 @@ import {
   unjournaledRun,
   type OpenRun,
 } from '../run/open-run.js';
-import { recordDiscarded, startOver } from '../run/forget-runs.js';
+import { recordDiscarded, startOver, warnOfUnknown } from '../run/forget-runs.js';
 import { isFinished } from '../run/resume.js';
 import { inputOptions, withoutOtherHeaders } from '../input-files.js';
 import { fingerprint, journalPath, type RunFolder } from '../run/run-folder.js';
@@ -496,6 +496,7 @@ async function openRunOf(writing: WriteContext): Promise<OpenRun<WriteEntry>> {
     mayRestart: (folder: RunFolder) =>
       mayRestart(replayWrite(readJournal(journalPath(folder), writeEntries))),
     discarded: (folder: RunFolder) => {
+      if (request.fresh) warnOfUnknown(folder, context);
       recordDiscarded(context.runsFolder(), folder, context.runtime.now());
     },
   };
