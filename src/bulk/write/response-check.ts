@@ -72,17 +72,21 @@ const recordNumber = /record number\s*:\s*(\d(?:\w|[.,'’\u{a0}\u{202f}]\d)*)/g
 
 /**
  * Matches an entry by the record number in its message, otherwise by an unambiguous identity or value. A number does not
- * count if the entry shows another record of the request: a service may number otherwise than documented. Nor does one that a
- * record of the request has in a text, which the message may quote, unless the entry shows the record with that number. A
- * record is not found by the text that is shown, which the service may have altered.
+ * count if the entry shows another record of the request: a service may number otherwise than documented. Nor does it if a
+ * record of the user has such words, which the message may quote, unless the entry shows the record with that number. A record
+ * is not found by the text that is shown, which the service may have altered.
  */
 function recordFinder(batch: Batch) {
   let names: Map<string, number | 'several'> | undefined;
   const positionOf = (name: string) => (names ??= positionsByName(batch)).get(name);
   let texts: readonly string[] | undefined;
   const sent = () => (texts ??= batch.positions().map((at) => comparable(recordAt(batch, at))));
-  let quoted: ReadonlySet<string> | undefined;
-  const isQuoted = (number: string) => (quoted ??= numbersIn(sent())).has(number);
+  let quoting: readonly (string | undefined)[] | undefined;
+  const mayQuote = (name: string | undefined) => {
+    quoting ??= namesOfQuoting(batch);
+    const isKnown = name !== undefined && positionOf(name) !== undefined;
+    return isKnown ? quoting.includes(name) : quoting.length > 0;
+  };
   return (error: string, echo: unknown): number | undefined => {
     const name = nameOf(echo);
     const numbers = [...error.matchAll(recordNumber)];
@@ -103,7 +107,7 @@ function recordFinder(batch: Batch) {
     if (shown === comparable(numbered)) return position;
     const isOtherUser =
       name !== undefined && name !== nameOf(numbered) && positionOf(name) !== undefined;
-    return isOtherUser || sent().includes(shown) || isQuoted(number) ? undefined : position;
+    return isOtherUser || sent().includes(shown) || mayQuote(name) ? undefined : position;
   };
 }
 
@@ -120,10 +124,19 @@ const comparable = (record: unknown): string =>
     return Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
   });
 
-const numbersIn = (texts: readonly string[]): ReadonlySet<string> =>
-  new Set(
-    texts.flatMap((text) => [...text.matchAll(recordNumber)].map(([, number = '']) => number)),
-  );
+/** Returns the names of the records with a text in which a record number may be. */
+const namesOfQuoting = (batch: Batch): readonly (string | undefined)[] =>
+  batch.positions().flatMap((position) => {
+    const record = recordAt(batch, position);
+    return hasText(record, /record\s*number/iu) ? [nameOf(record)] : [];
+  });
+
+/** Whether a text or key of a value matches, at any depth. */
+function hasText(value: unknown, pattern: RegExp): boolean {
+  if (typeof value === 'string') return pattern.test(value);
+  if (typeof value !== 'object' || value === null) return false;
+  return Object.entries(value).some((entry) => entry.some((one) => hasText(one, pattern)));
+}
 
 /** Maps names to positions. Those of events are `several`, because many of them can have the same identity. */
 function positionsByName(batch: Batch): Map<string, number | 'several'> {

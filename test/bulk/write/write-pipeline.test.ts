@@ -788,9 +788,10 @@ describe('rejected records', () => {
   it.each([
     ['members in another order, from 0', (n: number) => `Skipped record number : ${n - 1}`],
     ['a number of the record', () => 'Email record number : 1 is not valid'],
+    ['a number of the record behind a tab', () => 'Email record number\t: 1 is not valid'],
   ])('are in doubt if the entry has %s', async (name, errorOf) => {
     const isEvent = name.startsWith('members');
-    const text = isEvent ? 'x' : 'record number : 1';
+    const text = isEvent ? 'x' : errorOf(2).slice('Email '.length, -' is not valid'.length);
     const record = (n: number, value: string) =>
       isEvent
         ? { identity: 'ann', type: 'event', evtName: 'Seen', ts: n, evtData: { q: value } }
@@ -804,6 +805,18 @@ describe('rejected records', () => {
     const { summary } = await run(served.world, ['upload', 'in.ndjson']);
     // Profiles are resent one by one.
     expect([summary.rejected, summary.unknown]).toEqual([0, isEvent ? 2 : 0]);
+  });
+
+  it('are found although another record has such words, if the entry names their user', async () => {
+    const error = 'Email is not valid. Skipped record number : 2';
+    const unprocessed = [{ error, record: { identity: 'u2', profileData: { Email: 7 } } }];
+    await using served = await serve([
+      answer(200, { status: 'partial', processed: 2, unprocessed }),
+    ]);
+    const text = 'identity,Email\nu1,record number : 2\nu2,x\nu3,y\n';
+    writeFileSync(served.world.path('in.csv'), text);
+    const { summary } = await run(served.world, ['upload', 'in.csv']);
+    expect([summary.accepted, summary.rejected, summary.requests]).toEqual([2, 1, 1]);
   });
 
   it('are none if the list of them is null and the others add up', async () => {
