@@ -62,7 +62,7 @@ function tableOf({ headers }: Inputs, count: number): DerivedCsvRows | undefined
   }
   const unlike = others.find(
     ({ header, markers }) =>
-      header.join('\n') !== first.header.join('\n') ||
+      JSON.stringify(header) !== JSON.stringify(first.header) ||
       !markers.delimiter.equals(first.markers.delimiter),
   );
   if (unlike) {
