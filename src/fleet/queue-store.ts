@@ -234,12 +234,12 @@ function addressOf(url: string): { protocol: string; displayUrl: string } {
       fix: 'use one like redis://localhost:6379 or postgres://user@localhost/fleet',
     });
   }
-  const { protocol, host, pathname, hash } = parsed;
+  const { protocol, host, pathname, search, hash } = parsed;
   // The address is not shown: its host or path is a part of the password.
-  if (`${pathname}${hash}`.includes('@')) {
+  if (/@/.test(`${pathname}${hash}`) || /^\?[^=]*@/.test(search)) {
     throw new EngagectlError('E-USAGE', 'the address of the queue has an @ behind its host', {
-      why: 'a / or # ends the host, also within a password',
-      fix: 'write %2F for / and %23 for # in the password, and two slashes in front of the user',
+      why: 'a /, ? or # ends the host, also within a password',
+      fix: 'write %2F, %3F and %23 for them in the password, and two slashes in front of the user',
     });
   }
   return { protocol, displayUrl: `${protocol}//${host}${pathname}` };

@@ -199,8 +199,9 @@ async function restoreLost(
   const { run, folder } = signed;
   const shards = await shardJobs(queues.lane, run);
   const open = shards.filter(({ shard }) => !signed.trustedResult(shard));
-  const foreign = open.flatMap(({ job }) => (job && !isSigned(job, signed) ? job : []));
-  const lost = open.filter(({ job }) => !job).length + foreign.length;
+  const unfit: Job[] = [];
+  for (const { job } of open) if (job && (await isLost(job, signed))) unfit.push(job);
+  const lost = open.filter(({ job }) => !job).length + unfit.length;
   if (lost === 0 || folder.isCancelled) return; // a run is marked as cancelled before its jobs are removed
   assertRegistered(signed);
   for (const input of signedInputs(run)) {
@@ -208,10 +209,14 @@ async function restoreLost(
     const digest = await digestOf(file).catch(() => undefined); // it is gone
     if (digest !== input.digest) throw lostAndChanged(run, { ...input, file });
   }
-  for (const job of foreign) await job.remove(); // no worker would take them
+  for (const job of unfit) await job.remove();
   await enqueue(signed, queues);
   note(`run ${run.run}: ${lost} of ${run.shards} shards were not in the queue and are put back`);
 }
+
+/** Whether no worker will take the job of a shard without a result. Failed ones are shown by `fleet status`. */
+const isLost = async (job: Job, signed: SignedRun): Promise<boolean> =>
+  !isSigned(job, signed) || ['completed', 'unknown'].includes(await job.getState());
 
 /** Without the input, workers would refuse the shards, and nobody would learn that its events were not sent. */
 const lostAndChanged = ({ run, workDir }: FleetRun, { file, bytes }: InputFile): EngagectlError =>

@@ -274,15 +274,14 @@ export class SubmittedEvents {
   }
 
   /**
-   * Reads the runs that send events which this run leaves out, except for those of another version and those whose folder
-   * was removed. Throws E-FILE-READ, E-UNTRUSTED.
+   * Reads the runs that send events which this run leaves out, except for those whose folder was removed. Throws
+   * E-FILE-READ, E-RUN-VERSION, E-UNTRUSTED.
    */
   async otherRuns(): Promise<readonly SignedRun[]> {
     const { workDir, events } = this.signed.run;
     const folders = (events?.alreadySent?.runs ?? []).map((id) => new WorkDirectory(workDir, id));
     const present = folders.filter(({ path: folder }) => existsSync(folder));
-    const runs = await Promise.all(present.map(async (folder) => readOther(folder, this.#key)));
-    return runs.flatMap((run) => run ?? []);
+    return Promise.all(present.map(async (folder) => readOther(folder, this.#key)));
   }
 
   /** Removes temporary files. */
@@ -449,13 +448,12 @@ interface MatchedRun extends RegisteredRun {
 }
 
 /** Reads a run that sends events of others. Without it, no worker sends them. */
-async function readOther(folder: WorkDirectory, key: FleetKey): Promise<SignedRun | undefined> {
+async function readOther(folder: WorkDirectory, key: FleetKey): Promise<SignedRun> {
   try {
     return await SignedRun.read(folder, () => Promise.resolve(key));
   } catch (error) {
     if (!(error instanceof EngagectlError)) throw error;
     const { id, message, details } = error;
-    if (id === 'E-RUN-VERSION') return undefined; // nobody could put its shards back
     const run = path.basename(folder.path);
     throw new EngagectlError(id, message, {
       ...details,

@@ -337,6 +337,16 @@ describe.skipIf(stores[0]?.name !== 'Redis')('with a Redis', () => {
     expect(arrived(service)).toHaveLength(3);
   });
 
+  it('nothing is submitted if the version of a lost run was changed', async () => {
+    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+    const { fleet, run, resume, empty, drain } = await lost(service);
+    changeRun(fleet, run, { version: 5 });
+    await empty();
+    expect((await resume()).code).not.toBe(0);
+    await drain();
+    expect(arrived(service)).toEqual([]);
+  });
+
   it('a canceled run stays canceled when the queue lost it, and one whose folder was removed counts no more', async () => {
     await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
     const { fleet, run, resume, empty, drain } = await lost(service);

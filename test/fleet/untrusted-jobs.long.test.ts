@@ -659,9 +659,9 @@ describe.skipIf(!redis)('fleet status', () => {
   );
 });
 
-it.skipIf(!redis)(
-  'a forged job hides no shard from a submission that leaves its events out',
-  async () => {
+it.skipIf(!redis).each(['forged', 'in no list of the queue'])(
+  'a job that is %s hides no shard from a submission that leaves its events out',
+  async (what) => {
     await using attack = await submitted();
     const { fleet, lane, service } = attack;
     const events = (count: number) =>
@@ -673,7 +673,13 @@ it.skipIf(!redis)(
     };
     const run = (await submit(3)).stdout.trim();
     const job = (await lane.getJob(`${run}-1`))!;
-    await job.updateData({ ...(job.data as Json), signature: '0'.repeat(64) });
+    if (what === 'forged')
+      await job.updateData({ ...(job.data as Json), signature: '0'.repeat(64) });
+    else {
+      const client = new Redis(store.url);
+      expect(await client.lrem(`engagectl:${lane.name}:wait`, 0, `${run}-1`)).toBe(1);
+      await client.quit();
+    }
     expect((await submit(4)).stderr).toContain(`run ${run}: 1 of 1 shards were not in the queue`);
     await attack.work();
     expect(sentTo(service).filter((id) => id.startsWith('e'))).toEqual(['e0', 'e1', 'e2', 'e3']);
