@@ -48,6 +48,6 @@ export const isValidIdentity = (text: string): boolean =>
   !/^(?:['=#].*|-|\\N|<?n\/?a[nt]?>?|none|null|undefined|\d+\.0|\d(?:[.,]\d+)?E\+\d{2,3})$/is.test(
     text,
   ) &&
-  !/[\p{Cc}\p{Cf}\u00a0\u034f\ufe0f\u115f\u1160\u2800\u3164\uffa0\u2028\u2029\u202f\u2065\u{e0000}-\u{e007f}]/u.test(
+  !/[\u034f\ufe0f\p{Cc}\p{Cf}\u00a0\u115f\u1160\u2800\u3164\uffa0\u2028\u2029\u202f\u2065\u{e0000}-\u{e007f}]/u.test(
     text,
   );
