@@ -77,13 +77,16 @@ const recordNumber = /record number\s*:\s*(\d(?:\w|[.,'’\u{a0}\u{202f}]\d)*)/g
  * is not found by the text that is shown, which the service may have altered.
  */
 function recordFinder(batch: Batch) {
+  // Most messages are clear: the records are read once, and only if they must be compared.
+  let records: readonly unknown[] | undefined;
+  const sent = () => (records ??= batch.positions().map((at) => recordAt(batch, at)));
   let names: Map<string, number | 'several'> | undefined;
-  const positionOf = (name: string) => (names ??= positionsByName(batch)).get(name);
+  const positionOf = (name: string) => (names ??= positionsByName(sent())).get(name);
   let texts: readonly string[] | undefined;
-  const sent = () => (texts ??= batch.positions().map((at) => comparable(recordAt(batch, at))));
+  const isSent = (text: string) => (texts ??= sent().map(comparable)).includes(text);
   let quoting: readonly (string | undefined)[] | undefined;
   const mayQuote = (name: string | undefined) => {
-    quoting ??= namesOfQuoting(batch);
+    quoting ??= sent().filter(mayHoldNumber).map(nameOf);
     const isKnown = name !== undefined && positionOf(name) !== undefined;
     return isKnown ? quoting.includes(name) : quoting.length > 0;
   };
@@ -107,7 +110,7 @@ function recordFinder(batch: Batch) {
     if (shown === comparable(numbered)) return position;
     const isOtherUser =
       name !== undefined && name !== nameOf(numbered) && positionOf(name) !== undefined;
-    return isOtherUser || sent().includes(shown) || mayQuote(name) ? undefined : position;
+    return isOtherUser || isSent(shown) || mayQuote(name) ? undefined : position;
   };
 }
 
@@ -124,25 +127,17 @@ const comparable = (record: unknown): string =>
     return Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
   });
 
-/** Returns the names of the records with a text in which a record number may be. */
-const namesOfQuoting = (batch: Batch): readonly (string | undefined)[] =>
-  batch.positions().flatMap((position) => {
-    const record = recordAt(batch, position);
-    return hasText(record, /record\s*number/iu) ? [nameOf(record)] : [];
-  });
-
-/** Whether a text or key of a value matches, at any depth. */
-function hasText(value: unknown, pattern: RegExp): boolean {
-  if (typeof value === 'string') return pattern.test(value);
+/** Whether a record number may be in a text or key of a value, at any depth. */
+function mayHoldNumber(value: unknown): boolean {
+  if (typeof value === 'string') return /record\s*number/iu.test(value);
   if (typeof value !== 'object' || value === null) return false;
-  return Object.entries(value).some((entry) => entry.some((one) => hasText(one, pattern)));
+  return Object.entries(value).some((entry) => entry.some(mayHoldNumber));
 }
 
 /** Maps names to positions. Those of events are `several`, because many of them can have the same identity. */
-function positionsByName(batch: Batch): Map<string, number | 'several'> {
+function positionsByName(records: readonly unknown[]): Map<string, number | 'several'> {
   const positions = new Map<string, number | 'several'>();
-  for (let position = 0; position < batch.size; position += 1) {
-    const record = recordAt(batch, position);
+  for (const [position, record] of records.entries()) {
     const name = nameOf(record);
     const isEvent = isObject(record) && record['type'] === 'event';
     if (name !== undefined)
