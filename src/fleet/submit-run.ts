@@ -197,11 +197,8 @@ async function restoreLost(
   note: (text: string) => void,
 ): Promise<void> {
   const { run, folder } = signed;
-  const shards = await shardJobs(queues.lane, run);
-  const open = shards.filter(({ shard }) => !signed.trustedResult(shard));
-  const unfit: Job[] = [];
-  for (const { job } of open) if (job && (await isLost(job, signed))) unfit.push(job);
-  const lost = open.filter(({ job }) => !job).length + unfit.length;
+  const { unfit, missing } = await unfitJobs(queues.lane, signed, ['completed', 'unknown']);
+  const lost = unfit.length + missing;
   if (lost === 0 || folder.isCancelled) return; // a run is marked as cancelled before its jobs are removed
   assertRegistered(signed);
   for (const input of signedInputs(run)) {
@@ -213,10 +210,6 @@ async function restoreLost(
   await enqueue(signed, queues);
   note(`run ${run.run}: ${lost} of ${run.shards} shards were not in the queue and are put back`);
 }
-
-/** Whether no worker will take the job of a shard without a result. Failed ones are shown by `fleet status`. */
-const isLost = async (job: Job, signed: SignedRun): Promise<boolean> =>
-  !isSigned(job, signed) || ['completed', 'unknown'].includes(await job.getState());
 
 /** Without the input, workers would refuse the shards, and nobody would learn that its events were not sent. */
 const lostAndChanged = ({ run, workDir }: FleetRun, { file, bytes }: InputFile): EngagectlError =>
@@ -242,16 +235,26 @@ function assertRegistered(signed: SignedRun): void {
  * Returns the number of shards without a job.
  */
 async function removeUnfit(lane: Queue, signed: SignedRun): Promise<number> {
-  let count = 0;
+  const over = ['failed', 'completed', 'unknown'];
+  const { unfit, missing } = await unfitJobs(lane, signed, over);
+  for (const job of unfit) await job.remove();
+  return unfit.length + missing;
+}
+
+/**
+ * Finds the jobs of shards without a result that are in one of the states `over`, or unsigned and held by no worker, and counts
+ * the missing ones. In the state `unknown`, a job is in no list of the queue.
+ */
+async function unfitJobs(lane: Queue, signed: SignedRun, over: readonly string[]) {
+  const found = { unfit: [] as Job[], missing: 0 };
   for (const { shard, job } of await shardJobs(lane, signed.run)) {
-    const state = await job?.getState();
-    if (signed.trustedResult(shard)) continue;
-    const isOver = ['failed', 'completed', 'unknown'].includes(state ?? ''); // unknown: in no list of the queue
-    const isUnfit = isOver || (state !== 'active' && job !== undefined && !isSigned(job, signed));
-    if (isUnfit) await job?.remove();
-    if (isUnfit || !job) count += 1;
+    const state = (await job?.getState()) ?? '';
+    if (signed.trustedResult(shard)) continue; // read last: the shard may have ended meanwhile
+    if (!job) found.missing += 1;
+    else if (over.includes(state) || (state !== 'active' && !isSigned(job, signed)))
+      found.unfit.push(job);
   }
-  return count;
+  return found;
 }
 
 function isSigned(job: Job, signed: SignedRun): boolean {
