@@ -103,7 +103,8 @@ export class RejectsFile {
   /**
    * Reopens the file of an earlier attempt, truncated to the length in the journal: the rest is of a crash, and is
    * written again. If only another file is there, which begins with the same lines, or the rest has lines of others, it is
-   * renamed to `….1`, and the run continues in a copy of those lines. Throws E-REJECTS-CHANGED if its content changed, E-RUN-CHANGED if it has another name.
+   * renamed to `….1`, and the run continues in a copy of those lines. Throws E-REJECTS-CHANGED if its content changed,
+   * E-RUN-CHANGED if it has another name.
    * `isMoved`: the file came with the folder of the run, where no other run writes.
    */
   async resume({
