@@ -488,6 +488,19 @@ describe('verify of subscriptions', () => {
   });
 });
 
+it('verify of subscriptions finds an address by its email, whomever its rows name', async () => {
+  const { env } = await serviceOf();
+  const world = makeWorld({ env });
+  writeFileSync(world.path('u.csv'), 'identity,Email\nu1,u1@example.test\nu2,u2@example.test\n');
+  await uploaded(world, ['u.csv']);
+  const rows = 'u1@example.test,u1\nu1@example.test,u2\nu2@example.test,nobody\n';
+  writeFileSync(world.path('s.csv'), `value,identity\n${rows}`);
+  const flags = ['--subscriptions', '--type', 'email', '--status', 'Unsubscribe'];
+  const { code, summary } = await verified(world, ['s.csv', ...flags]);
+  expect(summary).toMatchObject({ checked: 2, different: 2, untold: 0 });
+  expect(code).toBe(3);
+});
+
 it('verify of subscriptions knows an address in another spelling', async () => {
   const { env } = await serviceOf();
   const world = makeWorld({ env });

@@ -173,7 +173,7 @@ export class SentAddress {
 
   /** Identifier of the user with the address. Users can be looked up by email, not by number. */
   get identifier(): Identifier | undefined {
-    return this.#user ?? (this.type === 'email' ? { by: 'email', value: this.value } : undefined);
+    return this.type === 'email' ? { by: 'email', value: this.value } : this.#user;
   }
 
   #member(name: string): string {
