@@ -177,7 +177,11 @@ async function parseProfileResponse(
   answer: Response,
   { accept, by, value }: { accept: Exchanges['accept']; by: IdentifierKind; value: string },
 ): Promise<Buffer | undefined> {
-  if (await deniesUser(answer)) return undefined;
+  if (await deniesUser(answer)) {
+    if (isMap(answer.json) && isMap(answer.json['record']))
+      throw invalidResponse(answer, 'a profile beside a failure');
+    return undefined;
+  }
   const { json, body } = await accept(answer);
   // Decoding would silently replace invalid UTF-8; exports refuse it, too.
   if (!isUtf8(body)) throw invalidResponse(answer, 'not UTF-8');

@@ -105,18 +105,27 @@ describe('one user', () => {
   it.each([
     [
       'lists identities of another user',
-      '"record":{"all_identities":["b","c"],"name":"Zed"}',
+      '"success","record":{"all_identities":["b","c"],"name":"Zed"}',
       'another user',
     ],
-    ['is that of another endpoint', '"cursor":"C0"', 'unknown shape'],
+    ['is that of another endpoint', '"success","cursor":"C0"', 'unknown shape'],
     [
       'has two identities',
-      '"record":{"identity":"a","identity":"Zed","all_identities":["a"]}',
+      '"success","record":{"identity":"a","identity":"Zed","all_identities":["a"]}',
       'a profile that repeats a member',
     ],
-    ['repeats its record', '"record":{"a":1},"r\\u0065cord":{"b":2}', 'JSON that repeats record'],
+    [
+      'says that there is no such user, with a profile',
+      '"fail","error":"No user","record":{"name":"Zed"}',
+      'a profile beside a failure',
+    ],
+    [
+      'repeats its record',
+      '"success","record":{"a":1},"r\\u0065cord":{"b":2}',
+      'JSON that repeats record',
+    ],
   ])('is not taken from a response that %s', async (_what, members, why) => {
-    await serve(() => answer(200, `{"status":"success",${members}}`));
+    await serve(() => answer(200, `{"status":${members}}`));
     const { code, stdout, stderr } = await run(['a', '--max-attempts', '2']);
     expect([code, stdout]).toEqual([7, '']);
     expect(stderr).toContain(why);
