@@ -161,7 +161,7 @@ function mayHaveStrays(from: usize, end: usize): bool {
     }
     const byte = load<u8>(at);
     if (byte < 0xc2) continue;
-    if (byte == 0xc2 || byte == 0xcd || byte == 0xd8 || (byte >= 0xe1 && byte <= 0xe3) || byte == 0xef || byte == 0xf3) return true;
+    if (byte == 0xc2 || byte == 0xcd || byte == 0xd8 || (byte >= 0xdb && byte <= 0xdc) || (byte >= 0xe0 && byte <= 0xe3) || byte >= 0xef) return true;
   }
   return false;
 }

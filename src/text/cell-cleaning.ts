@@ -62,10 +62,10 @@ export function cleanText(text: TextSlice, { trim, nullValues, longest }: CellCl
 
 /**
  * Invisible characters that are never meant in an identifier: zero-width, soft hyphen, bidi marks, no-break spaces, fillers,
- * control characters, and U+FE0F where it makes no emoji of the sign before it.
+ * control characters, and U+FE0E and U+FE0F where they choose no form of the sign before them.
  */
 const invisible =
-  /[\u034f\u0080-\u00a0\u00ad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202f\u2060-\u206f\u2800\u3164\ufeff\uffa0\u{e0000}-\u{e007f}]|(?<!\p{Extended_Pictographic})\ufe0f(?!\u20e3)/u;
+  /[\u034f\u0080-\u00a0\u00ad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202f\u2060-\u206f\u2800\u3164\ufeff\uffa0\u{e0000}-\u{e007f}]|(?<!\p{Extended_Pictographic})[\ufe0e\ufe0f](?!\u20e3)/u;
 /** Whitespace and invisible characters at the start or the end, also joiners, which have a meaning inside a word. */
 const leading = /^[\s\u0080-\u009f\p{Cf}\u115f\u1160\u2800\u3164\uffa0]+/u;
 const trailing = /[\s\u0080-\u009f\p{Cf}\u115f\u1160\u2800\u3164\uffa0]$/u;

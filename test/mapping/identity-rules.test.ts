@@ -50,7 +50,7 @@ describe('whitespace and invisible characters', () => {
     }
   });
 
-  it.each(['\u200B', '\u034F', '\u0085', '\uFE0F'])(
+  it.each(['\u200B', '\u034F', '\u0085', '\uFE0E', '\uFE0F'])(
     'within an identity are an error in spite of --trim: %j',
     (character) => {
       const code = character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0');
@@ -61,6 +61,15 @@ describe('whitespace and invisible characters', () => {
     },
   );
 
+  it('are the same in CSV and JSON', () => {
+    for (let code = 0x80; code < 0xe_0080; code += 1) {
+      const character = String.fromCodePoint(code);
+      if (!/[\p{Cf}\p{Cc}\p{White_Space}\p{Variation_Selector}]/u.test(character)) continue;
+      for (const identity of [`${character}anna`, `an${character}na`, `anna${character}`])
+        expect(csv(identity), `U+${code.toString(16)}`).toBe(json(identity));
+    }
+  });
+
   it.each([
     'Ann Lee',
     '한글',
@@ -69,6 +78,7 @@ describe('whitespace and invisible characters', () => {
     'नमस्\u200dते',
     '👩\u200d👧',
     '❤\uFE0F',
+    '☎\uFE0E',
     '1\uFE0F\u20E3',
   ])('do not include those of %j', (identity) => {
     expect([csv(identity), json(identity)]).toEqual([identity, identity]);
