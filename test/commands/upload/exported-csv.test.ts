@@ -551,6 +551,7 @@ it.each<[string, string]>([
   ],
   ['e.ndjson', '{"identity":"ann","ts":1700000000,"evtName":"E","Amount":5,"platformInfo":[{"objectId":"o"}]}\n'], // prettier-ignore
   ['e.csv', 'identity,ts,evtName,Amount,profileData.City\nann,1700000000,E,5,Oslo\n'],
+  ['e.csv', 'identity,ts,evtName,Amount,profile\nann,1700000000,E,5,gold\n'],
 ])(
   'sends a row as an event that --type event names, whatever members it has: %s %s',
   async (name, text) => {
