@@ -19,8 +19,8 @@ const check: CommandSpec<Omit<CheckCuidsOptions, 'files'>> = {
     engagectl cuid check cuids.csv
     # in CI: treat warnings as errors, JSON summary
     engagectl cuid check cuids.csv --strict --json
-    # another column, in a pipe
-    cut -d, -f1,2 cuids.csv | engagectl cuid check - --column cuid > findings.ndjson
+    # another column, from standard input
+    engagectl cuid check - --column cuid < cuids.csv > findings.ndjson
   `,
   options: [
     'Options:',

@@ -66,8 +66,8 @@ export const command: CommandSpec<LookUpFlags & UserFlags> = {
     engagectl get-profile --email someone@example.com --reachability
     # many users, in the order of the input
     engagectl get-profile --input identities.csv -o profiles.ndjson
-    # in a pipe
-    tail -n +2 users.csv | cut -d, -f2 | engagectl get-profile --input - --by email > found.ndjson
+    # by another column, from standard input
+    engagectl get-profile --input - --email Email < users.csv > found.ndjson
   `,
   options: [...userOptions, ...inputOptions, ...textOptions, ...outputOptions()],
   run: async (call) => {

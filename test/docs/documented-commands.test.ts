@@ -14,6 +14,7 @@ import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { exitCodes } from '../../src/errors.js';
 import { buildProgram } from '../../src/program.js';
@@ -38,7 +39,7 @@ const pages = [
 const ofTheCheckout = ['npm ci && npm run demo', 'npm ci && npm test'];
 
 /** What the file names of the pages stand for. */
-const files: Readonly<Record<string, string>> = {
+const files: Readonly<Record<string, string | Buffer>> = {
   'users.csv': 'identity,Email,Phone,City,MSG-email\nu1,u1@example.test,+447700900001,Oslo,true\n',
   'sheet.csv': 'identity;City\nu1;Z\u00fcrich\n',
   'crm.csv': 'CustomerId,mail,Age,Signed Up,Internal\nu2,u2@example.test,41,2026-10-01,x\n',
@@ -47,6 +48,7 @@ const files: Readonly<Record<string, string>> = {
     '{"event":"Bought","properties":{"distinct_id":"u1","time":1790841600,"amount":5}}\n',
   'body.json': '{"data":{"users":[{"identity":"u1","City":"Oslo"}]}}\n',
   'opt-outs.csv': 'type,value,status\nemail,u1@example.test,Unsubscribe\n',
+  'opt-outs.csv.gz': gzipSync('type,value,status\nemail,u1@example.test,Unsubscribe\n'),
   'sms.csv': 'Name,Mobile,Choice\nAnn,0151 12345678,opted_out\n',
   'opt-outs.txt': 'u1@example.test\nu2@example.test\n',
   'leavers.txt': 'u2\n',
@@ -163,6 +165,15 @@ describe('the README', () => {
 it.each(pathsIn('CONTRIBUTING.md'))('CONTRIBUTING.md names %s, which exists', (name) => {
   expect(existsSync(path.join(root, name))).toBe(true);
 });
+
+// A quoted cell has delimiters and line ends, and a JSON string has line ends: cut by lines, text inside becomes a record.
+it.each([...pages, 'bench/README.md'])(
+  '%s shows no command that cuts CSV or JSON by lines',
+  (page) => {
+    const commands = pageOf(page).replaceAll(/\|\n +/g, '| ');
+    expect(commands).not.toMatch(/^.*\b(?:awk|cut|grep|sed|jq -\w*r)\b.*\| *engagectl .*$/m);
+  },
+);
 
 it.each(linksOf([...pages, 'CONTRIBUTING.md', 'SECURITY.md', 'bench/README.md']))(
   '%s: the link %s has a target',
