@@ -88,13 +88,14 @@ export const withProgramName = (text: string, program: string): string =>
 
 /**
  * Words that need no quotes in bash, zsh, fish and PowerShell. zsh expands a leading `=`, fish `%self`,
- * PowerShell `@`.
+ * PowerShell `@`; there, a comma makes a list, and a flag with one dash ends at a dot or colon.
  */
-const plainWord = /^[\w+:,./-][\w@%+=:,./-]*$/;
+const plainWord = /^(?!-[^-].*[.:])[\w+:./-][\w@%+=:./-]*$/;
 
 /**
  * Quotes text as one word of a suggested command line: for bash, zsh and fish, which receive exactly
- * this text, and on Windows for PowerShell. Pasted into another shell, it still runs nothing.
+ * this text, and for PowerShell, except for rare texts that no spelling passes to all four (see
+ * docs/security.md). There, too, nothing of the text is executed.
  */
 export const quoteForShell = (text: string): string =>
   sep === '\\' ? powershellWord(text) : posixWord(text);
@@ -125,12 +126,21 @@ function posixWord(text: string): string {
   const content = text.slice(0, end);
   if (hidden.test(content))
     return `"$(printf '${printfFormat(content)}')"${ending && `'${ending}'`}`;
-  const parts = text.split(notInSingleQuotes);
+  if (!needsParts.test(text)) {
+    if (!singleQuotes.test(text)) return `'${text}'`;
+    if (!/[$`!"“”„]/.test(text)) return `"${text}"`;
+  }
+  // In PowerShell, a word that starts with a quote ends at the closing one.
+  const start = unquotedStart.exec(text)?.[0] ?? '';
+  const parts = text.slice(start.length).split(notInSingleQuotes);
   const quoted = parts.map((part, at) =>
-    at % 2 === 0 ? part && `'${part}'` : `"${part.replaceAll('\\', '\\\\')}"`,
+    at % 2 === 0 ? part && `'${part}'` : `"${part.replaceAll(/\\(?=\\|$)/g, '\\\\')}"`,
   );
-  return quoted.join('') || "''";
+  return `${start}${quoted.join('')}`;
 }
+
+/** A start that no shell reads in another way than within quotes, also right before a quote. */
+const unquotedStart = /^(?:\.{0,2}\/|\.?\w|[+-])/;
 
 /**
  * Control, bidi and invisible characters, which are not printed on a terminal; except the joiners of
@@ -138,12 +148,18 @@ function posixWord(text: string): string {
  */
 const hidden = /(?![\u200C\u200D])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 
-/**
- * PowerShell's quotes, and the backslash, which fish treats as an escape in single quotes; also what
- * sanitizing changes in every displayed text: the start of a CI command, and the space after our own
- * name.
- */
-const notInSingleQuotes = new RegExp(String.raw`(['\\‘’‚‛]+|#(?=${afterHashes})|(?<=engagectl) )`);
+const singleQuotes = /['‘’‚‛]/;
+
+/** What sanitizing changes in every displayed text: the start of a CI command, and the space after our own name. */
+const sanitized = String.raw`#(?=${afterHashes})|(?<=engagectl) `;
+
+/** Besides that, a backslash that is an escape in fish or in double quotes: before another one, a line end or the end. */
+const needsParts = new RegExp(String.raw`\\(?:[\\\n]|$)|${sanitized}`);
+
+/** Besides these, PowerShell's quotes, and each backslash before a part in double quotes. */
+const notInSingleQuotes = new RegExp(
+  String.raw`((?:\\?['‘’‚‛]|\\(?=[\\\n]|$|#${afterHashes})|${sanitized})+)`,
+);
 
 /** Escapes the whole text: fish misreads a `$` in single quotes within a word that has a substitution. */
 const printfFormat = (text: string): string =>

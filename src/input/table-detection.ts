@@ -247,7 +247,7 @@ const noHeader = (
     file: name,
     line: first,
     why: `the lines above line ${line + 1} have one column, and the lines below have ${cells.length}`,
-    fix: `if line ${line + 1} names the columns, add --skip-lines ${line} ${delimiterFlag(delimiter)}; to read line ${first} as the header, add --skip-lines ${first - 1} --delimiter ,`,
+    fix: `if line ${line + 1} names the columns, add --skip-lines ${line} ${delimiterFlag(delimiter)}; to read line ${first} as the header, add --skip-lines ${first - 1} --delimiter ','`,
   });
 
 const twoHeaders = (name: string, above: Candidate, below: Candidate): EngagectlError => {

@@ -80,6 +80,8 @@ const hostile = [
   '\\',
   '\\\\',
   "'",
+  "'\\\n",
+  "\\'",
   '"',
   '\n',
   '\r\n',
@@ -299,6 +301,87 @@ describe.each(['bash', 'zsh', 'fish'])('%s', (shell) => {
   });
 });
 
+const singleQuote = /['‘’‚‛]/;
+const doubleQuote = /["“”„]/;
+/** Ends a word that starts without quotes. */
+const wordEnd = /[\s\0&(),;{}|]/;
+
+/**
+ * Splits the arguments of a command as PowerShell does (`tokenizer.cs`): a word that starts with a quote ends at the closing
+ * one; in any other word, quoted parts are joined. A doubled quote within quotes is one character. Throws if a part is
+ * executed, expanded or an operator.
+ */
+function powershellArguments(line: string): string[] {
+  const words: string[] = [];
+  let at = 0;
+  const quoted = () => {
+    const quote = singleQuote.test(line[at]!) ? singleQuote : doubleQuote;
+    let text = '';
+    for (at += 1; at < line.length; at += 1) {
+      const character = line[at]!;
+      if (quote.test(character)) {
+        if (!quote.test(line[at + 1] ?? '')) break;
+        at += 1;
+      } else if (quote === doubleQuote && /[$`]/.test(character))
+        throw new Error(`expands ${line}`);
+      text += line[at];
+    }
+    if (at === line.length) throw new Error(`unfinished: ${line}`);
+    at += 1;
+    return text;
+  };
+  const isQuote = () => singleQuote.test(line[at]!) || doubleQuote.test(line[at]!);
+  while (at < line.length) {
+    if (/\s/.test(line[at]!)) at += 1;
+    else if (isQuote()) words.push(quoted());
+    else {
+      // A parameter ends at a dot or colon, and a dot before a quote runs a file.
+      if (/^(?:-[\p{L}_?][^\s'"]*[.:]|\.['"]|[@#<>$`]|--%|[1-6]>)/u.test(line.slice(at)))
+        throw new Error(`is not one word: ${line}`);
+      let word = '';
+      while (at < line.length && !/\s/.test(line[at]!)) {
+        if (isQuote()) word += quoted();
+        else if (wordEnd.test(line[at]!) || /[$`]/.test(line[at]!))
+          throw new Error(`expands or ends: ${line}`);
+        else word += line[at++];
+      }
+      words.push(word);
+    }
+  }
+  return words;
+}
+
+/** Texts that no spelling passes to all four shells: see docs/security.md. */
+const notForPowershell = (text: string) =>
+  /\\(?:\\|$)|[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(text) ||
+  (/^(?!\.{0,2}\/|\.?\w|[+-])/.test(text) &&
+    (/#(?:vso|teamcity)?\[|engagectl /.test(text) ||
+      (singleQuote.test(text) && /[$`!"“”„]/.test(text))));
+
+it.each([
+  "O'Brien.csv",
+  'team’s list.csv',
+  String.raw`a\b.csv`,
+  "'s",
+  "it's $5",
+  'a,b',
+  ',',
+  '-a.b',
+])('quotes %s for PowerShell, too', (text) => {
+  expect(powershellArguments(`show ${quoteForShell(text)} end`)).toEqual(['show', text, 'end']);
+});
+
+it('quotes any text for PowerShell, too, and nothing of it is expanded there', () => {
+  fc.assert(
+    fc.property(texts, (text) => {
+      if (/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(text)) return;
+      const words = powershellArguments(`show ${quoteForShell(text)} end`);
+      if (!notForPowershell(text)) expect(words).toEqual(['show', text, 'end']);
+    }),
+    { numRuns: 5000 },
+  );
+});
+
 it('doubles all quote characters that PowerShell recognizes', () => {
   expect(powershellWord(String.raw`C:\users\it's $(calc) ‘;calc;’.csv`)).toBe(
     String.raw`'C:\users\it''s $(calc) ‘‘;calc;’’.csv'`,
@@ -314,6 +397,11 @@ it.skipIf(!hasCommand('pwsh', 'lines to paste are not tried in it'))(
     const words = hostile.filter((word) => !/[\n\r]/.test(word));
     const lines = words.map((word) => `show ${powershellWord(word)} end`);
     expect(received(world, 'pwsh', lines)).toEqual(words.map((word) => ['show', word, 'end']));
+    const inEveryShell = words.filter((word) => !notForPowershell(word));
+    const quoted = inEveryShell.map((word) => `show ${quoteForShell(word)} end`);
+    expect(received(world, 'pwsh', quoted)).toEqual(
+      inEveryShell.map((word) => ['show', word, 'end']),
+    );
   },
 );
 

@@ -201,7 +201,7 @@ describe('D an unusable input', () => {
       {
         id: 'E-HEADER',
         message: /delimiter is ambiguous/,
-        details: { fix: "choose one: --delimiter , or --delimiter ';'" },
+        details: { fix: "choose one: --delimiter ',' or --delimiter ';'" },
       },
     ],
     [
