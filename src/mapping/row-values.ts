@@ -2,6 +2,7 @@ import { columnError, NestedColumns } from './columns.js';
 import { cleanText, placeholderReason } from '../text/cell-cleaning.js';
 import { factsOfLine, isUnwrapped, readInputRecord, type RejectsReading } from './rejects-input.js';
 import { JsonParser, jsonToken } from '../text/json-parser.js';
+import { normalizeName } from './preview/field-spelling.js';
 import { validationError, type RejectReason } from './record-block.js';
 import type { RowBlock } from '../input/row-block.js';
 import { TextSlice } from '../text/text-slice.js';
@@ -36,6 +37,8 @@ export class RowValues<Name extends string> {
   /** Cells of the row; undefined for JSON. */
   #cells: RowBlock['cells'];
   readonly #columns = new Map<Name, number>();
+  /** Indexes of the columns of `#cells` by their normalized names, as far as they were looked up. */
+  readonly #similar = new Map<string, readonly number[]>();
   #bytes: Buffer = nothing;
   #first = 0;
   #rows: RowBlock | undefined;
@@ -66,6 +69,7 @@ export class RowValues<Name extends string> {
     if (cells && cells !== this.#cells) {
       for (const name of this.#names)
         this.#columns.set(name, cells.header.indexOf(this.columnOf(name)));
+      this.#similar.clear();
     }
     this.#cells = cells;
     if (!cells) return this.#readJson(rows, row);
@@ -101,6 +105,21 @@ export class RowValues<Name extends string> {
     return this.#record;
   }
 
+  /** Returns the indexes of the columns or members with this normalized name, such as `Status ` for `status`. */
+  similarTo(normalized: string): readonly number[] {
+    const known = this.#cells && this.#similar.get(normalized);
+    if (known) return known;
+    const count = this.#cells?.header.length ?? this.#json.count;
+    const indexes = Array.from({ length: count }, (_, index) => index);
+    const found = indexes.filter((index) => normalizeName(this.nameAt(index)) === normalized);
+    if (this.#cells) this.#similar.set(normalized, found);
+    return found;
+  }
+
+  nameAt(index: number): string {
+    return this.#cells ? this.#cells.header[index]! : this.#json.nameAt(index);
+  }
+
   has(name: Name): boolean {
     return this.#indexOf(name) >= 0;
   }
@@ -109,7 +128,13 @@ export class RowValues<Name extends string> {
   read(name: Name, text: TextSlice): RejectReason | undefined {
     const index = this.#indexOf(name);
     const column = this.columnOf(name);
-    if (index < 0) return valueError(column, 'the value is missing');
+    return index < 0
+      ? valueError(column, 'the value is missing')
+      : this.readAt(index, column, text);
+  }
+
+  /** Reads the value of this column or member; see `read`. */
+  readAt(index: number, column: string, text: TextSlice): RejectReason | undefined {
     if (this.#cells) {
       const at = this.#first + 2 * index;
       text.ofCell(this.#bytes, this.#cells.bounds[at]!, this.#cells.bounds[at + 1]!);

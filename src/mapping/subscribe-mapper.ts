@@ -4,6 +4,7 @@ import { textRules } from './cell-types.js';
 import { missingColumnsError } from './columns.js';
 import { addressError, addressHash, placeholderError, keySeeds } from './identity.js';
 import { valueError, RowValues, UnseenMembers, type ValueRules } from './row-values.js';
+import { quoteForShell } from '../wording.js';
 import type { UploadMapping } from './upload-mapping.js';
 import {
   validationError,
@@ -30,8 +31,8 @@ export interface SubscribeMapping {
 }
 
 export const parts = ['type', 'value', 'status'] as const;
-/** Columns that are not read, but must not contradict `--type` or `--status`. */
-const otherSpellings = { type: ['Type', 'TYPE'], status: ['Status', 'STATUS'] } as const;
+/** Normalized names of columns that are not read, but must not contradict `--type` or `--status`. */
+const similarColumns = { type: ['type'], status: ['status', 'subscriptionstatus'] } as const;
 /** Words of other programs for a status, in lower case. */
 const statusWords: Words<SubscriptionStatus> = {
   ...subscriptionStatuses,
@@ -113,8 +114,7 @@ function emailMark(value: string): RegExpExecArray | null {
 export function subscribeMapper(options: SubscribeMapping): Mapper {
   const records = new RecordBuilder();
   const { out } = records;
-  const names = [...parts, ...otherSpellings.type, ...otherSpellings.status];
-  const values = new RowValues(names, options.retryUnknown, rulesOf(options));
+  const values = new RowValues(parts, options.retryUnknown, rulesOf(options));
   const text = new TextSlice();
   const named = namedColumns(options);
   const members = new UnseenMembers(named);
@@ -220,17 +220,21 @@ interface Supplied<T> {
 
 /** Returns why a row has another type or status, in a column of another spelling, than a flag supplies; or undefined. */
 function contradiction<T extends string>(
-  values: RowValues<string>,
+  values: RowValues<(typeof parts)[number]>,
   { part, words, supplied }: Supplied<T>,
 ): RejectReason | undefined {
-  const column = otherSpellings[part].find((name) => values.has(name));
-  if (column === undefined) return undefined;
   const text = new TextSlice();
-  if (values.readOptional(column, text)) return undefined;
-  const found = wordOf<string>(text, part === 'status' ? statesOfUsers : words, asMeant);
-  if (found === undefined || found === supplied) return undefined;
-  return valueError(
-    column,
-    `is ${found}, and --${part} is ${supplied}: read it with --map ${column}=${part}, or rename ${JSON.stringify(column)}`,
-  );
+  for (const index of similarColumns[part].flatMap((name) => values.similarTo(name))) {
+    const column = values.nameAt(index);
+    const isText = values.readAt(index, column, text) === undefined;
+    const found = isText
+      ? wordOf<string>(text, part === 'status' ? statesOfUsers : words, asMeant)
+      : undefined;
+    if (found === undefined || found === supplied) continue;
+    return valueError(
+      column,
+      `is ${found}, and --${part} is ${supplied}: read it with --map ${quoteForShell(`${column}=${part}`)}, or rename ${JSON.stringify(column)}`,
+    );
+  }
+  return undefined;
 }

@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { quoteForShell } from '../../src/wording.js';
 import { jsonRunner, serve, written } from '../support/serve.js';
 
 const phone = (value: string, status: string) => ({ type: 'phone', value, status });
@@ -131,6 +132,39 @@ it.each([
   const { code, stderr } = await world.run(['subscribe', 'l.csv', '--status', flag]);
   expect([code, stderr]).toEqual([3, expect.stringContaining(found)]);
   expect(written(service).flat()).toEqual([]);
+});
+
+it.each([
+  'Status ',
+  ' status',
+  'Status_',
+  'STATUS',
+  'Subscription Status',
+  'subscription-status',
+  'ﬆatus',
+])('rejects a row that contradicts --status in a column "%s"', async (column) => {
+  const { world, service } = await serve();
+  writeFileSync(world.path('l.csv'), `${column},value\nSubscribed,a@x.com\n`);
+  writeFileSync(
+    world.path('l.ndjson'),
+    `${JSON.stringify({ [column]: 'Subscribed', value: 'a@x.com' })}\n`,
+  );
+  for (const file of ['l.csv', 'l.ndjson']) {
+    const { code, stderr } = await world.run([
+      'subscribe',
+      file,
+      '--type',
+      'email',
+      '--status',
+      'Unsubscribe',
+    ]);
+    expect([code, stderr]).toEqual([
+      3,
+      expect.stringContaining('is Resubscribe, and --status is Unsubscribe'),
+    ]);
+    expect(stderr).toContain(quoteForShell(`${column}=status`));
+    expect(written(service).flat()).toEqual([]);
+  }
 });
 
 it('sends rows whose columns "Status" and "Type" are about something else', async () => {

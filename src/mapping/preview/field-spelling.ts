@@ -36,7 +36,10 @@ const flags: readonly string[] = [
 
 /** Returns the letters and digits of a name in lower case. */
 export const normalizeName = (key: string): string =>
-  key.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');
+  key
+    .normalize('NFKC')
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]/gu, '');
 
 const known: ReadonlyMap<string, string> = new Map([
   ...Object.entries(synonyms),
