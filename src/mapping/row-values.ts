@@ -2,7 +2,6 @@ import { columnError, NestedColumns } from './columns.js';
 import { cleanText, placeholderReason } from '../text/cell-cleaning.js';
 import { factsOfLine, isUnwrapped, readInputRecord, type RejectsReading } from './rejects-input.js';
 import { JsonParser, jsonToken } from '../text/json-parser.js';
-import { normalizeName } from './preview/field-spelling.js';
 import { validationError, type RejectReason } from './record-block.js';
 import type { RowBlock } from '../input/row-block.js';
 import { TextSlice } from '../text/text-slice.js';
@@ -37,8 +36,8 @@ export class RowValues<Name extends string> {
   /** Cells of the row; undefined for JSON. */
   #cells: RowBlock['cells'];
   readonly #columns = new Map<Name, number>();
-  /** Indexes of the columns of `#cells` by their normalized names, as far as they were looked up. */
-  readonly #similar = new Map<string, readonly number[]>();
+  /** Indexes of the columns of `#cells` whose names match a pattern, as far as they were looked up. */
+  readonly #matching = new Map<RegExp, readonly number[]>();
   #bytes: Buffer = nothing;
   #first = 0;
   #rows: RowBlock | undefined;
@@ -69,7 +68,7 @@ export class RowValues<Name extends string> {
     if (cells && cells !== this.#cells) {
       for (const name of this.#names)
         this.#columns.set(name, cells.header.indexOf(this.columnOf(name)));
-      this.#similar.clear();
+      this.#matching.clear();
     }
     this.#cells = cells;
     if (!cells) return this.#readJson(rows, row);
@@ -105,14 +104,15 @@ export class RowValues<Name extends string> {
     return this.#record;
   }
 
-  /** Returns the indexes of the columns or members with this normalized name, such as `Status ` for `status`. */
-  similarTo(normalized: string): readonly number[] {
-    const known = this.#cells && this.#similar.get(normalized);
+  /** Returns the indexes of the columns or members whose names match a pattern. */
+  named(pattern: RegExp): readonly number[] {
+    const known = this.#cells && this.#matching.get(pattern);
     if (known) return known;
     const count = this.#cells?.header.length ?? this.#json.count;
-    const indexes = Array.from({ length: count }, (_, index) => index);
-    const found = indexes.filter((index) => normalizeName(this.nameAt(index)) === normalized);
-    if (this.#cells) this.#similar.set(normalized, found);
+    const found: number[] = [];
+    for (let index = 0; index < count; index += 1)
+      if (pattern.test(this.nameAt(index))) found.push(index);
+    if (this.#cells) this.#matching.set(pattern, found);
     return found;
   }
 

@@ -31,8 +31,11 @@ export interface SubscribeMapping {
 }
 
 export const parts = ['type', 'value', 'status'] as const;
-/** Normalized names of columns that are not read, but must not contradict `--type` or `--status`. */
-const similarColumns = { type: ['type'], status: ['status', 'subscriptionstatus'] } as const;
+/** Columns that are not read, but must not contradict `--type` or `--status`, such as `Status ` and `subscription_status`. */
+const similarColumns = {
+  type: /^[\W_]*type[\W_]*$/i,
+  status: /^[\W_]*(?:subscription[\W_]*)?status[\W_]*$/i,
+} as const;
 /** Words of other programs for a status, in lower case. */
 const statusWords: Words<SubscriptionStatus> = {
   ...subscriptionStatuses,
@@ -224,7 +227,7 @@ function contradiction<T extends string>(
   { part, words, supplied }: Supplied<T>,
 ): RejectReason | undefined {
   const text = new TextSlice();
-  for (const index of similarColumns[part].flatMap((name) => values.similarTo(name))) {
+  for (const index of values.named(similarColumns[part])) {
     const column = values.nameAt(index);
     const isText = values.readAt(index, column, text) === undefined;
     const found = isText

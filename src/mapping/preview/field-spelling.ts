@@ -36,10 +36,7 @@ const flags: readonly string[] = [
 
 /** Returns the letters and digits of a name in lower case. */
 export const normalizeName = (key: string): string =>
-  key
-    .normalize('NFKC')
-    .toLowerCase()
-    .replace(/[^\p{L}\p{N}]/gu, '');
+  key.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');
 
 const known: ReadonlyMap<string, string> = new Map([
   ...Object.entries(synonyms),
