@@ -148,6 +148,24 @@ export async function prepareOutputs(
   runtime: OutputPlace,
   { ownPartials }: { readonly ownPartials: boolean },
 ): Promise<void> {
+  await refuseTargets(outputs, runtime);
+  if (ownPartials) return;
+  for (const options of outputs) {
+    const target = await targetOf(options, runtime);
+    if (target.kind !== 'file') continue;
+    if (options.fresh) await movePartialsAside(target);
+    else await refusePartial(target);
+  }
+}
+
+/**
+ * Refuses targets without changing anything. Throws E-OUTPUT-EXISTS, E-FILE-WRITE, and E-USAGE if two
+ * names lead to one file.
+ */
+export async function refuseTargets(
+  outputs: readonly OutputOptions[],
+  runtime: OutputPlace,
+): Promise<void> {
   const names = new Map<string, string>();
   for (const options of outputs) {
     const target = await targetOf(options, runtime);
@@ -163,9 +181,6 @@ export async function prepareOutputs(
     }
     names.set(path, name);
     await refuseExisting(target, options.overwrite);
-    if (ownPartials) continue;
-    if (options.fresh) await movePartialsAside(target);
-    else await refusePartial(target);
   }
 }
 

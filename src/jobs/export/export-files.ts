@@ -196,7 +196,7 @@ export function filesOf(slices: readonly FileSlice[]): FileSlices[] {
   return [...files.values()];
 }
 
-const outputOfFile = ([first]: FileSlices, request: ExportRequest, { words }: JobContext) =>
+export const outputOfFile = ([first]: FileSlices, request: ExportRequest, { words }: JobContext) =>
   outputOptions(
     first?.file,
     first?.replaces === true ? { ...request, overwrite: true } : request,

@@ -15,7 +15,8 @@ import { AimdLimiter } from '../../bulk/adaptive-concurrency.js';
 import { formatDay, splitDays } from '../../contract/dates.js';
 import { countOf, EngagectlError } from '../../errors.js';
 import { isStdout } from '../../output/formats.js';
-import { refuseExisting, resolveTarget } from '../../output/partial-file.js';
+import { refuseTargets } from '../../output/document-output.js';
+import { resolveTarget } from '../../output/partial-file.js';
 import {
   dayRanges,
   parseDateRange,
@@ -26,6 +27,7 @@ import {
 import {
   prepareExport,
   filesOf,
+  outputOfFile,
   exportFingerprint,
   slicesOf,
   documentsPlanned,
@@ -128,7 +130,7 @@ const newFiles = (
 async function runConnected(exporting: ExportContext, requestedRange: DateRange) {
   const { kind, context, hooks } = exporting;
   const { zone } = exporting.connection;
-  const run = await openRunOf(exporting);
+  const run = await openRunOf(exporting, requestedRange);
   let keep = run.kept?.resumed === true;
   try {
     const plan = await planExport(run, exporting, requestedRange);
@@ -165,7 +167,10 @@ function plannedRequests({ documents, log }: ExportWork) {
 }
 
 /** Opens a journaled run for output files; an export to a pipe cannot be resumed. */
-async function openRunOf(exporting: ExportContext): Promise<OpenRun<ExportEntry>> {
+async function openRunOf(
+  exporting: ExportContext,
+  range: DateRange,
+): Promise<OpenRun<ExportEntry>> {
   const { kind, request, context, connection } = exporting;
   const { accountId, host } = connection;
   const { resume, fresh, waitLock, output = '', into } = request;
@@ -173,9 +178,7 @@ async function openRunOf(exporting: ExportContext): Promise<OpenRun<ExportEntry>
   const { cwd, uid } = context.runtime;
   const target = await resolveTarget(request.output, { cwd, uid, option: context.words.option });
   if (target.kind === 'file') {
-    const isOne = !/\{(?:day|event)\}/.test(output);
-    // an export that is refused must not discard the unfinished run
-    if (fresh && isOne) await refuseExisting(target, request.overwrite === true);
+    if (fresh) await refuseFiles(exporting, range); // before the unfinished run is discarded
     const files = [path.resolve(cwd, output)];
     const options = fingerprint(exportFingerprint(exporting));
     const shard = request.shard && formatShard(request.shard);
@@ -185,6 +188,17 @@ async function openRunOf(exporting: ExportContext): Promise<OpenRun<ExportEntry>
   const name = target.kind === 'stdout' ? 'standard output' : target.name;
   if (resume) context.messages.warn(`output to ${name} cannot be resumed; starting from scratch`);
   return unjournaledRun(context);
+}
+
+/** Throws if a file of a run that starts now cannot be written. */
+async function refuseFiles(exporting: ExportContext, range: DateRange): Promise<void> {
+  const { request, context } = exporting;
+  const all = newFiles(exporting, range);
+  const files = request.missing
+    ? await missingFiles(all, { refresh: request.refresh, to: range.to }, context)
+    : all;
+  const outputs = files.map((slices) => outputOfFile(slices, request, context));
+  await refuseTargets(outputs, context.runtime);
 }
 
 async function perform(

@@ -2,9 +2,11 @@ import { execFileSync } from 'node:child_process';
 import {
   existsSync,
   appendFileSync,
+  mkdirSync,
   readFileSync,
   readdirSync,
   renameSync,
+  rmdirSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
@@ -396,6 +398,27 @@ describe('an unfinished export', () => {
     expect([code, stderr]).toEqual([8, expect.stringContaining('out.csv already exists')]);
     expect((await world.run([...argv, '--resume', '--overwrite'])).code).toBe(0);
     expect(contents(world)).toEqual(await undisturbed(argv));
+  });
+
+  it.each([
+    [[], /2024-01-01.ndjson already exists/],
+    [['--overwrite'], /2024-01-04.ndjson/],
+    [['--missing'], /2024-01-04.ndjson/],
+  ])('of a file per day is kept if --fresh %j is refused: %s', async (flags, refusal) => {
+    const daysOf = [...events, '-o', '{day}.ndjson', once];
+    await using server = await startPageServer(failing(20240103, 1));
+    const world = makeWorld({ env: server.env });
+    expect((await world.run([...daysOf, ...flags])).code).toBe(5);
+    const before = contents(world);
+    if (flags.length > 0) mkdirSync(world.path('2024-01-04.ndjson'));
+    const asked = server.asked.length;
+    const { code, stderr } = await world.run([...daysOf, ...flags, '--fresh']);
+    expect([code > 0, stderr]).toEqual([true, expect.stringMatching(refusal)]);
+    expect(server.asked).toHaveLength(asked);
+    if (flags.length > 0) rmdirSync(world.path('2024-01-04.ndjson'));
+    expect(contents(world)).toEqual(before);
+    expect((await world.run([...daysOf, ...flags, '--resume'])).code).toBe(0);
+    expect(contents(world)).toEqual(await undisturbed(daysOf));
   });
 
   it.each<[string, string[], Record<string, string>]>([
