@@ -70,7 +70,7 @@ export async function openQueueStore(
   const factory = isRedis ? undefined : (bullmq.createPostgresBackend as never);
   const connection = driver
     ? postgresConnection(url, migrate, clientClass(driver.default.Client, onUnavailable))
-    : { url, connectTimeout: answerMs, ...(!waitForStore && { retryStrategy: giveUp }) };
+    : redisConnection(url, waitForStore);
   const shared = { connection, prefix: namespace } as QueueOptions & WorkerOptions;
   const open = new Set<Queue | Worker>();
   captureWarnings(onWarning);
@@ -115,6 +115,14 @@ export async function openQueueStore(
     },
   };
 }
+
+const redisConnection = (url: string, waitForStore: boolean) => ({
+  url,
+  connectTimeout: answerMs,
+  // Otherwise, a connection whose database is refused works in database 0, which may be that of another fleet.
+  reconnectOnError: (error: StoreError) => refusedDatabase(error) !== undefined,
+  ...(!waitForStore && { retryStrategy: giveUp }),
+});
 
 const postgresConnection = (url: string, migrate: boolean, Client: object) => ({
   connectionString: verifiedUrl(url),
@@ -197,9 +205,24 @@ function evictionIn(text: string): string | undefined {
 export const evictionWarning = (policy: string): string =>
   `this Redis may throw jobs away when its memory is full: its maxmemory-policy is ${policy}, not noeviction`;
 
+/** Error of a store. ioredis adds the command that failed. */
+type StoreError = Error & {
+  readonly code?: string;
+  readonly command?: { readonly name: string; readonly args: readonly unknown[] };
+};
+
+/** Returns the database of Redis that could not be selected, if that is the error. */
+const refusedDatabase = ({ command }: StoreError): string | undefined =>
+  command?.name === 'select' ? `database ${String(command.args[0])}` : undefined;
+
+function reasonOf(error: StoreError): string {
+  const database = refusedDatabase(error);
+  return `${database === undefined ? '' : `${database}: `}${error.message || error.name}`;
+}
+
 const giveUp = (attempt: number): number | null => (attempt > 2 ? null : 200);
 
-/** Awaits an answer of a store. Throws E-UNAVAILABLE after the deadline. */
+/** Awaits an answer of a store. Throws E-UNAVAILABLE after the deadline, E-CONFIG if its database is refused. */
 export async function withinDeadline<T>(
   { displayUrl }: QueueStore,
   ask: () => Promise<T>,
@@ -208,13 +231,23 @@ export async function withinDeadline<T>(
     return await ask();
   } catch (cause) {
     if (cause instanceof EngagectlError) throw cause;
-    const { name, message, code = '' } = cause as Error & { readonly code?: string };
+    const error = cause as StoreError;
+    const { name, message, code = '' } = error;
+    const why = reasonOf(error);
+    const database = refusedDatabase(error);
+    if (database !== undefined && message.startsWith('ERR')) {
+      throw new EngagectlError('E-CONFIG', `the queue at ${displayUrl} refuses ${database}`, {
+        why,
+        fix: 'correct the number in ENGAGECTL_QUEUE; by default, a Redis has databases 0 to 15',
+        cause,
+      });
+    }
     const isBare = name === 'SchemaMigrationRequiredError';
     // Errors of Redis, and of PostgreSQL: class 28, invalid authorization specification.
     const isRefused = /^(?:NOAUTH|WRONGPASS|NOPERM)/.test(message) || code.startsWith('28');
     const does = isRefused ? 'refuses the user or the password' : 'does not answer';
     throw new EngagectlError('E-UNAVAILABLE', `the queue at ${displayUrl} ${does}`, {
-      why: message || name,
+      why,
       fix: isBare
         ? 'engagectl fleet init'
         : isRefused
@@ -234,12 +267,19 @@ function addressOf(url: string): { protocol: string; displayUrl: string } {
       fix: 'use one like redis://localhost:6379 or postgres://user@localhost/fleet',
     });
   }
-  const { protocol, host, pathname, search, hash } = parsed;
+  const { protocol, host, pathname, search, hash, searchParams } = parsed;
   // The address is not shown: its host or path is a part of the password.
   if (/@/.test(`${pathname}${hash}`) || /^\?[^=]*@/.test(search)) {
     throw new EngagectlError('E-USAGE', 'the address of the queue has an @ behind its host', {
       why: 'a /, ? or # ends the host, also within a password',
       fix: 'write %2F, %3F and %23 for them in the password, and two slashes in front of the user',
+    });
+  }
+  const database = pathname.slice(1) || (searchParams.getAll('db').at(-1) ?? '0');
+  if (protocol.startsWith('redis') && !/^\d+$/.test(database)) {
+    throw new EngagectlError('E-USAGE', `the database "${database}" of the queue is not a number`, {
+      why: 'Redis numbers its databases, by default from 0 to 15',
+      fix: 'use an address like redis://localhost:6379/1',
     });
   }
   return { protocol, displayUrl: `${protocol}//${host}${pathname}` };
@@ -280,7 +320,7 @@ export class Outage {
   }
 
   readonly report = (error: Error): void => {
-    const why = (error instanceof EngagectlError ? error.details.why : error.message) || error.name;
+    const { why = reasonOf(error) } = error instanceof EngagectlError ? error.details : {};
     if (!this.#reported.has(why)) this.#messages.warn(`waiting for the queue: ${why}`);
     this.#reported.add(why);
   };

@@ -15,6 +15,7 @@ import type { RunAccount } from '../../src/fleet/fleet-run.js';
 import { openQueueStore, type QueueStore } from '../../src/fleet/queue-store.js';
 import { FleetKey } from '../../src/fleet/signature.js';
 import { findRun, runStatus, type FoundRun } from '../../src/fleet/run-status.js';
+import { accountAt } from '../support/account-environment.js';
 import { BinProcess } from '../support/processes/bin-process.js';
 import {
   accepted,
@@ -30,7 +31,12 @@ import {
 import { cutProxy } from '../support/servers/cut-proxy.js';
 import { recordsOf } from '../support/servers/record-outcomes.js';
 import { recordsPage, startPageServer, type Page } from '../support/servers/page-server.js';
-import { startPostgres, stores, type TestStore } from '../support/processes/queue-stores.js';
+import {
+  startPostgres,
+  startRedis,
+  stores,
+  type TestStore,
+} from '../support/processes/queue-stores.js';
 import { makeWorld } from '../support/test-environment.js';
 import { until } from '../support/until.js';
 import { isOver, makeFleet, passcode, type Fleet, type Status } from './fleet.js';
@@ -272,6 +278,41 @@ describe.runIf(stores.some(({ name }) => name === 'PostgreSQL'))('a worker on Po
     },
     limit,
   );
+});
+
+describe.runIf(stores.some(({ name }) => name === 'Redis'))('on a Redis with 16 databases', () => {
+  it.each(['/16', '?db=16', '/99999999999999999999999'])(
+    'every command refuses %s, and none uses database 0',
+    async (database) => {
+      await using store = await startRedis();
+      const env = { ...accountAt('http://127.0.0.1:1', passcode), ENGAGECTL_QUEUE: store.url };
+      const world = makeWorld({ env, sleep: 'real' });
+      writeFileSync(world.path('users.csv'), 'identity\nA\n');
+      const submit = ['submit', 'upload', 'users.csv', '--shards', '1', '--work-dir', 'work'];
+      const run = (await world.run(['fleet', ...submit])).stdout.trim();
+      const other = { env: { ...env, ENGAGECTL_QUEUE: store.url + database } };
+      for (const command of [['init'], ['status'], submit]) {
+        const { code, stdout, stderr } = await world.run(['fleet', ...command], other);
+        expect([command, code, stdout]).toEqual([command, 2, '']);
+        expect(stderr).toMatch(/E-CONFIG: the queue at .* refuses database (16|1e\+23)/);
+      }
+      const argv = ['fleet', 'work', '--work-dir', 'work', '--drain'];
+      const worker = new BinProcess(world, argv, other.env);
+      await until(() => worker.stderr.includes('waiting for the queue: database'));
+      worker.child.kill('SIGTERM');
+      await worker.ended();
+      const { stdout } = await world.run(['fleet', 'status', run, '--json']);
+      expect(JSON.parse(stdout)).toMatchObject({ counts: { waiting: 1 } });
+    },
+    limit,
+  );
+
+  it('uses the database that the address names', async () => {
+    await using store = await startRedis();
+    const env = { ENGAGECTL_QUEUE: `${store.url}/15` };
+    const { code, stdout, stderr } = await makeWorld({ env }).run(['fleet', 'init']);
+    expect([code, stdout, stderr]).toEqual([0, '', expect.stringContaining('/15: version')]);
+  });
 });
 
 /** The end of each answer of PostgreSQL, and what it says on each connection when it is stopped. */

@@ -74,6 +74,15 @@ it('fleet submit accepts flags that have an effect, and then looks for the queue
   expect([code, stderr]).toEqual([5, expect.stringContaining('E-UNAVAILABLE')]);
 });
 
+it.each(['/staging', '/1/2', '/%31', '?db=staging', '?db='])(
+  'refuses a Redis whose database is not a number: %s',
+  async (database) => {
+    const env = { ENGAGECTL_QUEUE: `redis://127.0.0.1:1${database}` };
+    const { code, stderr } = await makeWorld({ env }).run(['fleet', 'init']);
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/E-USAGE: .* database .* number/)]);
+  },
+);
+
 it.each(['rediss://127.0.0.1:1', 'postgres://127.0.0.1:1/fleet'])(
   'refuses %s if NODE_TLS_REJECT_UNAUTHORIZED=0 turns off the check of certificates',
   async (url) => {
