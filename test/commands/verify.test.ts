@@ -118,6 +118,20 @@ describe('verify of profiles', () => {
     ]);
   });
 
+  it('names an upload that ended before it sent all as a cause of missing records, not of differences', async () => {
+    const { env } = await serviceOf();
+    const world = makeWorld({ env });
+    writeFileSync(world.path('crm.csv'), 'identity,Age\nu1,1\nu2,2\n');
+    await uploaded(world, ['crm.csv', '--limit', '1']);
+    const whole = await verified(world, ['crm.csv']);
+    expect([whole.code, whole.stderr]).toEqual([3, expect.stringContaining('1 missing')]);
+    expect(whole.stderr).toContain('or ended before it sent all (engagectl runs list)');
+    writeFileSync(world.path('crm.csv'), 'identity,Age\nu1,3\n');
+    const changed = await verified(world, ['crm.csv']);
+    expect([changed.code, changed.stderr]).toEqual([3, expect.stringContaining('1 different')]);
+    expect(changed.stderr).not.toContain('runs list');
+  });
+
   it('prints no commands to CI runners', async () => {
     const world = makeWorld();
     const { env } = await serviceOf();

@@ -257,6 +257,7 @@ function verdictError(
   if (settlement) return openError(settlement, output);
   if (tally.differing === 0) return undefined;
   const { different, missing, checked } = tally.counts;
+  const endedEarly = missing > 0 ? ' or ended before it sent all (engagectl runs list)' : '';
   return new EngagectlError(
     'E-DIFFERENT',
     `${tally.differing} of ${checked} differ from what was sent: ${different} different, ${missing} missing`,
@@ -264,7 +265,7 @@ function verdictError(
       why:
         tally.extra > 0
           ? `the account has ${countOf(tally.extra, 'event')} more often than the input: another run or program sent them, too`
-          : 'the upload rejected them, they changed since, or reads still lag behind writes',
+          : `the upload rejected them${endedEarly}, they changed since, or reads still lag behind writes`,
       fix: 'see the differences for the line, key and found value of each',
     },
   );
