@@ -153,27 +153,34 @@ it('self-healing export: repeats removed days and includes late events', async (
   expect([count(20), count(2)]).toEqual([1, 2]);
 });
 
-it('migration with proof: delivers every event once over broken connections', async () => {
-  const { run, here, file } = await kitchen();
-  const lines = Array.from({ length: 2500 }, (_, n) => event(n, `2026-10-${10 + (n % 9)}`));
-  writeFileSync(file('e.ndjson'), lines.join('\n'));
-  await run('engagectl upload e.ndjson --profile old --quiet');
-  // One request is lost before it is carried out, one after.
-  const rules = [
-    { endpoint: 'upload', times: 1, action: 'reset-after' },
-    { endpoint: 'upload', times: 1, action: 'reset-before' },
-  ] as const;
-  for (const rule of rules) await here.fault(rule);
-  await run(blockWith('--settle').replaceAll('10m', '1s'));
-  expect(existsSync(file('open.ndjson'))).toBe(true);
-  const days = '--from 2026-10-01 --to 2026-10-31 --no-event-summaries';
-  const stored = await run(`engagectl export-events --profile new --event Charged ${days}`);
-  const numbers = stored
-    .split('\n')
-    .slice(0, -1)
-    .map((line) => (JSON.parse(line) as { event_props: { n: number } }).event_props.n);
-  expect(numbers.toSorted((a, b) => a - b)).toEqual(lines.map((_, n) => n));
-});
+it.each([
+  ['one after the other', ''],
+  ['so many that the upload stops', '--chunk-size 200 --concurrency 1'],
+])(
+  'migration with proof: delivers every event once over broken connections: %s',
+  async (_, how) => {
+    const { run, here, file } = await kitchen();
+    const lines = Array.from({ length: 2500 }, (_, n) => event(n, `2026-10-${10 + (n % 9)}`));
+    writeFileSync(file('e.ndjson'), lines.join('\n'));
+    await run('engagectl upload e.ndjson --profile old --quiet');
+    // Requests are lost after they are carried out, and one before.
+    const rules = [
+      { endpoint: 'upload', times: how === '' ? 1 : 3, action: 'reset-after' },
+      { endpoint: 'upload', times: 1, action: 'reset-before' },
+    ] as const;
+    for (const rule of rules) await here.fault(rule);
+    const block = blockWith('--settle').replaceAll('10m', '1s');
+    await run(block.replaceAll('upload charged.ndjson.gz', `$& ${how}`));
+    expect(existsSync(file('open.ndjson'))).toBe(true);
+    const days = '--from 2026-10-01 --to 2026-10-31 --no-event-summaries';
+    const stored = await run(`engagectl export-events --profile new --event Charged ${days}`);
+    const numbers = stored
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => (JSON.parse(line) as { event_props: { n: number } }).event_props.n);
+    expect(numbers.toSorted((a, b) => a - b)).toEqual(lines.map((_, n) => n));
+  },
+);
 
 const postgres = stores.find(({ name }) => name === 'PostgreSQL');
 const withPsql = hasCommand('psql', 'the recipe of the warehouse is not run');
