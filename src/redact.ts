@@ -1,4 +1,5 @@
 const mask = '[passcode]';
+const masks = /(?:\[passcode\]){2,}/g;
 
 /** Maximum characters shown of a text from the service. */
 const maxLength = 2000;
@@ -6,8 +7,15 @@ const maxLength = 2000;
 const slack = 200;
 /** Maximum characters processed: the rest would be truncated in any case. */
 const mostRead = 1 << 20;
+/** Characters processed first; more only if masks and line ends leave less than half of them. */
+const firstRead = 1 << 16;
 /** Shorter texts occur in any base64 by chance. */
 const shortestEncoded = 6;
+/** V8 refuses large patterns, with an error that quotes them: longer secrets are searched in pieces. */
+const longestWhole = 100;
+const pieceLength = 50;
+/** Longer texts are no secrets but files taken for one, of which only plain pieces are removed. */
+const longestSpelled = 4096;
 
 /**
  * Redacts text from the service for display: removes the passcode, which the service might echo, puts it
@@ -17,10 +25,15 @@ export type Redact = (words: string) => string;
 
 /** Returns the redaction for a passcode. Every text that leaves the program passes through it. */
 export function redactor(passcode: string): Redact {
-  const secretIn = patternFor((notation) => maskedOrSecret(passcode, notation));
+  const masked = replacer([passcode], mask, (piece, notation) =>
+    separateWord(piece, spellingsOf(piece, notation)),
+  );
   return (words) => {
-    const start = words.slice(0, mostRead);
-    return cut(onOneLine(start.replaceAll(secretIn(start), mask)), words.length);
+    let text = onOneLine(masked(words.slice(0, firstRead)));
+    if (words.length > firstRead && text.length < firstRead / 2)
+      text = onOneLine(masked(words.slice(0, mostRead)));
+    // Masks are merged last: a secret that was cut off above stays far behind what is shown.
+    return cut(text, words.length).replaceAll(masks, mask);
   };
 }
 
@@ -30,9 +43,10 @@ export function redactor(passcode: string): Redact {
  */
 export function containsSecret(passcode: string): (word: string) => boolean {
   if (passcode.length < shortestEncoded) return () => false;
-  const secretIn = patternFor((notation) => spellingsOf(passcode, notation));
-  const shortest = Array.from(passcode).length; // each letter is one character or more, in any spelling
-  return (word) => word.length >= shortest && word.search(secretIn(word)) >= 0;
+  const patternsFor = compiler([passcode], spellingsOf);
+  const shortest = Math.min(Array.from(passcode).length, pieceLength / 2); // each letter is one character or more, in any spelling
+  return (word) =>
+    word.length >= shortest && patternsFor(word).some((pattern) => word.search(pattern) >= 0);
 }
 
 /** Returns the files that environment variables name as a passcode or a key. */
@@ -66,16 +80,9 @@ const onOneLine = (text: string): string =>
 
 const lineEnd = /[\n\v\f\r\u0085\u2028\u2029]/;
 
-/**
- * Matches the passcode, and an existing mask: `asscode` may be part of a passcode. A passcode short
- * enough to be part of common words is masked only as a separate word.
- */
-function maskedOrSecret(passcode: string, notation: Notation): string {
-  const source = spellingsOf(passcode, notation);
-  const alone =
-    passcode.length < shortestEncoded ? `(?<!${wordLetter})(?:${source})(?!${wordLetter})` : source;
-  return `${literal(mask)}|${alone}`;
-}
+/** Masks a passcode short enough to be part of common words only as a separate word. */
+const separateWord = (passcode: string, source: string): string =>
+  passcode.length < shortestEncoded ? `(?<!${wordLetter})(?:${source})(?!${wordLetter})` : source;
 
 const wordLetter = '[A-Za-z0-9\\u00C0-\\u024F]';
 
@@ -86,17 +93,63 @@ interface Notation {
   readonly between: string;
 }
 
+type Source = (secret: string, notation: Notation) => string;
+
 /**
- * Returns a function that selects the pattern for a text. The pattern for escapes takes 20 ms to compile, so it is
- * compiled for the first text that may have one.
+ * Returns a function that selects the patterns for a text. Those for escapes take up to 0.5 ms per letter to compile, so they
+ * are compiled for the first text that may have one.
  */
-function patternFor(source: (notation: Notation) => string): (text: string) => RegExp {
-  const patterns = new Map<Notation, RegExp>();
+function compiler(secrets: readonly string[], source: Source): (text: string) => readonly RegExp[] {
+  const compiled = new Map<boolean, readonly RegExp[]>();
   return (text) => {
-    const notation = mayHaveEscapes.test(text) ? escaped : unescaped;
-    const pattern = patterns.get(notation) ?? new RegExp(source(notation), 'gi');
-    patterns.set(notation, pattern);
-    return pattern;
+    const hasEscapes = mayHaveEscapes.test(text);
+    const patterns =
+      compiled.get(hasEscapes) ??
+      secrets.flatMap((secret) => {
+        const pieces = piecesOf(secret);
+        const whole = pieces.length === 1 ? escaped : escapedPiece;
+        return pieces.map(
+          (piece) => new RegExp(source(piece, hasEscapes ? whole : unescaped), 'gi'),
+        );
+      });
+    compiled.set(hasEscapes, patterns);
+    return patterns;
+  };
+}
+
+/** Cuts a long secret into pieces of about equal length. */
+function piecesOf(secret: string): readonly string[] {
+  const letters = Array.from(secret);
+  if (letters.length <= longestWhole) return [secret];
+  const count = Math.ceil(letters.length / pieceLength);
+  const start = (piece: number) => Math.floor((piece * letters.length) / count);
+  return Array.from({ length: count }, (_, at) => letters.slice(start(at), start(at + 1)).join(''));
+}
+
+/** Returns a function that replaces secrets, but not within an existing mask: `asscode` may be part of a passcode. */
+function replacer(
+  secrets: readonly string[],
+  shown: string,
+  source: Source,
+): (text: string) => string {
+  const patternsFor = compiler(
+    secrets,
+    (secret, notation) => `${literal(shown)}|${source(secret, notation)}`,
+  );
+  return (text) => {
+    const found: { readonly start: number; readonly end: number }[] = [];
+    for (const pattern of patternsFor(text)) {
+      for (let match = pattern.exec(text); match; match = pattern.exec(text))
+        found.push({ start: match.index, end: pattern.lastIndex });
+    }
+    let result = '';
+    let end = 0;
+    // Pieces overlap where they share a letter of base64, or a run of backslashes.
+    for (const next of found.toSorted((a, b) => a.start - b.start)) {
+      if (next.start >= end) result += text.slice(end, next.start) + shown;
+      end = Math.max(end, next.end);
+    }
+    return result + text.slice(end);
   };
 }
 
@@ -116,8 +169,10 @@ function spellingsOf(passcode: string, notation: Notation): string {
  * Zero-width, blank and control characters, line ends included (a UTF-16 text has a NUL for each letter) and terminal sequences between two
  * letters, plain or escaped; bounded, as above.
  */
+const invisibleLetter =
+  '[\\x00-\\x08\\x0A-\\x1F\\x7F-\\x9F\\u00AD\\u034F\\u061C\\u115F\\u1160\\u17B4\\u17B5\\u180B-\\u180F\\u200B-\\u200F\\u202A-\\u202E\\u2060-\\u206F\\u3164\\uFE00-\\uFE0F\\uFEFF\\uFFA0]';
 const invisible =
-  '(?:(?:\\x1b|\\\\{1,8}u001b)\\[[0-9;?]{0,8}[A-Za-z]|[\\x00-\\x08\\x0A-\\x1F\\x7F-\\x9F\\u00AD\\u034F\\u061C\\u115F\\u1160\\u17B4\\u17B5\\u180B-\\u180F\\u200B-\\u200F\\u202A-\\u202E\\u2060-\\u206F\\u3164\\uFE00-\\uFE0F\\uFEFF\\uFFA0]|\\uDB40[\\uDC00-\\uDFFF]' +
+  `(?:(?:\\x1b|\\\\{1,8}u001b)\\[[0-9;?]{0,8}[A-Za-z]|${invisibleLetter}|\\uDB40[\\uDC00-\\uDFFF]` +
   '|\\\\{1,8}(?:[nr]|u(?:00[01][0-9a-f]|007f|00[89][0-9a-f]|00ad|034f|061c|180[b-f]|20[06][0-9a-f]|202[a-e]|fe0[0-9a-f]|feff))' +
   '|%(?:25){0,4}00|%E2%80%8[b-f]|%E2%81%a[0-9a-f]|%EF%BB%BF|&#(?:x200[b-f]|820[3-7]|xfeff|65279);){0,8}';
 
@@ -197,6 +252,8 @@ const plainSpellings: Readonly<Record<string, string>> = {
   '\\': '\\\\{1,4}',
 };
 const escaped: Notation = { spellings: letterSpellings, between: invisible };
+/** Of the patterns for escapes, three quarters of the time to compile are those of escapes between two letters. */
+const escapedPiece: Notation = { spellings: letterSpellings, between: `${invisibleLetter}{0,8}` };
 const unescaped: Notation = {
   spellings: (letter) => plainSpellings[letter] ?? literal(letter),
   between: '[\\n\\r]{0,2}', // printed on one line
@@ -241,6 +298,8 @@ export const withoutTypedSecrets = (argv: readonly string[]): string[] =>
 const flagOf = (word: string | undefined, pattern: RegExp): string =>
   pattern.exec(word ?? '')?.[1] ?? '';
 
+const isSpelled = (secret: string): boolean => secret.length <= longestSpelled;
+
 /** Shorter secrets would match parts of words by chance. */
 const shortestTyped = 6;
 
@@ -266,10 +325,10 @@ export function typedSecretsRemover(
     .filter((secret) => secret.length >= shortestTyped && !secretName.test(secret))
     .toSorted((a, b) => b.length - a.length);
   if (typed.length === 0) return undefined;
-  const secretIn = patternFor((notation) =>
-    typed.map((secret) => spellingsOf(secret, notation)).join('|'),
-  );
-  return (text) => text.replaceAll(secretIn(text), redacted);
+  const [spelled, files] = [typed.filter(isSpelled), typed.filter((secret) => !isSpelled(secret))];
+  const pieces = files.flatMap(piecesOf);
+  const replaced = replacer(spelled, redacted, spellingsOf);
+  return (text) => replaced(pieces.reduce((rest, piece) => rest.replaceAll(piece, redacted), text));
 }
 
 /**

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
-import { EngagectlError } from '../errors.js';
+import { EngagectlError, groupDigits } from '../errors.js';
 import { fileErrorReason } from '../files/file-errors.js';
 import { collectErrors, validateBaseUrl } from './validation.js';
 import { once } from 'node:events';
@@ -181,8 +181,16 @@ export const checkedPasscode = (value: string, source: string): string =>
 export const checkedAccountId = (value: string, source: string): string =>
   fitForHeader('the account id', value, source);
 
-/** Throws E-CONFIG, without the value, if a header could not carry it. */
+/** Maximum characters of a passcode: those of cloud services have up to 3,000. */
+const longestSecret = 4096;
+
+/** Throws E-CONFIG, without the value, if a header could not carry it, or if it is too long. */
 function fitForHeader(what: string, value: string, source: string): string {
+  if (value.length > longestSecret)
+    throw new EngagectlError('E-CONFIG', `${what} (${source}) is too long`, {
+      why: `it has ${groupDigits(value.length)} characters, more than ${groupDigits(longestSecret)}: it is probably something else`,
+      fix: 'copy it again from the account dashboard',
+    });
   if (headerValue.test(value)) return value;
   throw new EngagectlError('E-CONFIG', `${what} (${source}) cannot be sent in a header`, {
     why:
@@ -234,9 +242,6 @@ function failureOf(check: () => unknown): string[] {
 
 /** Unlocking a secret store may require the user. */
 const patienceMs = 60_000;
-/** Maximum size of a passcode. */
-const mostBytes = 64 * 1024;
-
 /**
  * Runs a shell command and returns the passcode from the first line of its standard output. Its standard
  * input is empty, because records may be on ours; its standard error is not shown, because its content
@@ -269,6 +274,11 @@ export async function passcodeFromCommand(
     if (code !== 0) throw failed(source, code === null ? `${killedBy} ended it` : `exit ${code}`);
     const passcode = await output;
     if (passcode === '') throw failed(source, 'its first line of output is empty');
+    if (passcode.length > longestSecret)
+      throw failed(
+        source,
+        `its first line of output has more than ${groupDigits(longestSecret)} characters`,
+      );
     return checkedPasscode(passcode, source);
   } finally {
     done.abort();
@@ -288,7 +298,7 @@ async function firstLine(output: NodeJS.ReadableStream): Promise<string> {
   let text = '';
   try {
     for await (const chunk of output.setEncoding('utf8')) {
-      if (text.length < mostBytes) text += String(chunk);
+      if (text.length <= longestSecret) text += String(chunk);
     }
   } catch {
     // Aborted: nobody waits for it.

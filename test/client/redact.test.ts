@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { containsSecret, redactor } from '../../src/redact.js';
+import { containsSecret, redactor, typedSecretsRemover } from '../../src/redact.js';
 
 const shown = redactor('s3cret-77Q');
 
@@ -183,4 +183,74 @@ it('masks the same in a text without escapes as in one that may have escapes', (
     }),
     { numRuns: 200 },
   );
+});
+
+describe('a secret of any length', () => {
+  const letters = Array.from('aZ09 "\\%&<+/._-äÿ');
+  const secretOf = (length: number, seed: number) => {
+    let state = seed;
+    const next = () => {
+      state = (state * 48_271) % (2 ** 31 - 1);
+      return letters[(state >> 8) % letters.length]!;
+    };
+    return `a${Array.from({ length: length - 2 }, next).join('')}z`.slice(0, length);
+  };
+  const secrets = fc.record({
+    length: fc.integer({ min: 1, max: 5000 }),
+    seed: fc.integer({ min: 1, max: 2 ** 20 }),
+  });
+  const bytes = (text: string) => [...Buffer.from(text)];
+  const hex = (byte: number) => byte.toString(16).padStart(2, '0');
+  const spellings: Readonly<Record<string, (secret: string) => string>> = {
+    plain: (secret) => secret,
+    'JSON within JSON': (secret) => JSON.stringify(JSON.stringify(secret)),
+    percent: (secret) =>
+      bytes(secret)
+        .map((byte) => `%${hex(byte)}`)
+        .join(''),
+    URL: encodeURIComponent,
+    HTML: (secret) => Array.from(secret, (letter) => `&#${letter.charCodeAt(0)};`).join(''),
+    hexadecimal: (secret) => Buffer.from(secret).toString('hex'),
+    base64: (secret) => Buffer.from(`u${secret}v`).toString('base64'),
+    'letters with invisible ones between them': (secret) => Array.from(secret).join('\u200B'),
+  };
+  /** A part of 16 characters of a spelled secret that a text shows. */
+  const partIn = (text: string, spelled: string) => {
+    for (let at = 0; at + 16 <= spelled.length; at += 1)
+      if (text.includes(spelled.slice(at, at + 16))) return spelled.slice(at, at + 16);
+    return undefined;
+  };
+
+  it.each(Object.keys(spellings))('is masked, spelled as %s', (name) => {
+    const check = fc.property(secrets, fc.constantFrom('', 'café %41 '), (of, before) => {
+      const secret = secretOf(of.length, of.seed);
+      const spelled = spellings[name]!(secret);
+      const text = `bad key: ${before}${spelled}.`;
+      const isShort = secret.length < 16; // of which no test asks
+      expect(isShort ? undefined : partIn(redactor(secret)(text), spelled)).toBeUndefined();
+      if (isShort || secret.length > 4096) return;
+      const remove = typedSecretsRemover([], { ENGAGECTL_PASSCODE: secret });
+      expect(partIn(remove!(text), spelled)).toBeUndefined();
+    });
+    fc.assert(check, { numRuns: 4 });
+  });
+
+  it('of some thousand characters becomes one mask', () => {
+    for (const length of [101, 2500, 4096]) {
+      const secret = secretOf(length, length);
+      for (const text of ['in %s, twice: %s', 'café: %s, %s'])
+        expect(redactor(secret)(text.replaceAll('%s', () => secret))).toBe(
+          text.replaceAll('%s', '[passcode]'),
+        );
+      expect(containsSecret(secret)(`x${secret}x`)).toBe(true);
+      expect(containsSecret(secret)(`x${'another word'.repeat(9)}é`)).toBe(false);
+    }
+  });
+
+  it('is removed if it was typed, even as long as a variable can be', () => {
+    const secret = secretOf(100_000, 7);
+    const remove = typedSecretsRemover([], { ENGAGECTL_PASSCODE: secret });
+    for (const text of [`no ${secret} here`, `no ${secret} here: café`])
+      expect(partIn(remove!(text), secret)).toBeUndefined();
+  });
 });

@@ -285,6 +285,21 @@ describe('the passcode', () => {
     expect(JSON.stringify(refused)).not.toContain(secrets.environment);
   });
 
+  test('exits 2 with its source and length if it is too long to be one', async () => {
+    const text = 'Kq7"\\é'.repeat(900);
+    writeFileSync(world.path('secret'), text);
+    const { ENGAGECTL_PASSCODE: _, ...env } = complete;
+    for (const more of [{ ENGAGECTL_PASSCODE: text }, { ENGAGECTL_PASSCODE_FILE: 'secret' }]) {
+      const refused = await error(['-vv'], { ...env, ...more });
+      expect(refused).toMatchObject({ id: 'E-CONFIG', exitCode: 2 });
+      expect(refused['message']).toBe(`the passcode (${Object.keys(more)[0]}) is too long`);
+      expect(refused['why']).toContain('5,400 characters, more than 4,096');
+      expect(JSON.stringify(refused)).not.toContain('Kq7');
+    }
+    const taken = { ENGAGECTL_PASSCODE: text.slice(0, 4096) };
+    expect(await account([], { ...env, ...taken })).toMatchObject({ accountId: 'ACC-ENV' });
+  });
+
   test('exits 2 naming a file that cannot be read', async () => {
     const { ENGAGECTL_PASSCODE: _, ...env } = complete;
     const refused = await error([], { ...env, ENGAGECTL_PASSCODE_FILE: world.path('.') });

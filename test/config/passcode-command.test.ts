@@ -75,6 +75,11 @@ describe('D exits 2 without printing the output if', () => {
     ['is killed', 'kill -9 $$', 'SIGKILL'],
     ['prints nothing', 'true', 'empty'],
     ['begins with an empty line', `echo; echo ${secret}`, 'empty'],
+    [
+      'prints a long line',
+      `printf ${secret}; head -c 70000 /dev/zero | tr '\\0' a`,
+      '4,096 characters',
+    ],
     ['prints what no header carries', `printf '${secret}\\001\\n'`, 'control character'],
   ])('the command %s', async (_what, script, why) => {
     await save(script);

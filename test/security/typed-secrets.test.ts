@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { redactor, typedSecretsRemover } from '../../src/redact.js';
+import { plain, startRawServer } from '../chaos/malformed-http.js';
 import { makeWorld, type World } from '../support/test-environment.js';
 
 // A secret may be typed wherever a value can be: as a flag, as a variable, as a part of a URL. Nothing that a command writes
@@ -140,6 +141,26 @@ it('redacts the step summary of GitHub', async () => {
   const summary = readFileSync(world.path('summary.md'), 'utf8');
   expect(summary).toContain('(region [');
   expect(summary).not.toContain(secret);
+});
+
+it('redacts a passcode of 4,096 characters that the service echoes', async () => {
+  const length = 4096;
+  const long = Array.from({ length }, (_, at) => (at * at * 31).toString(36).at(-2) ?? 'x').join(
+    '',
+  );
+  for (const note of ['', 'café %41 ']) {
+    const error = JSON.stringify({ status: 'fail', code: 400, error: `${note}no key ${long}` });
+    await using server = await startRawServer(() => ({ pieces: [plain(error)], end: 'close' }));
+    const world = makeWorld();
+    writeFileSync(world.path('users.csv'), 'identity\nann\n');
+    const env = { ...account, ENGAGECTL_BASE_URL: server.url, ENGAGECTL_PASSCODE: long };
+    const { code, stderr, stdout } = await world.run([...upload, ...ways[0]!], { env });
+    expect(code, stderr).not.toBe(1);
+    expect(stderr).toContain('no key [passcode]');
+    const written = [stdout, stderr, ...filesOf(world).map(([, text]) => text)].join('\n');
+    const parts = Array.from({ length: length / 20 }, (_, at) => long.slice(20 * at, 20 * at + 16));
+    expect(parts.filter((part) => written.includes(part))).toEqual([]);
+  }
 });
 
 it('finds a typed secret of at least six characters within words', () => {
