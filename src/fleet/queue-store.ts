@@ -269,10 +269,10 @@ function addressOf(url: string): { protocol: string; displayUrl: string } {
   }
   const { protocol, host, pathname, search, hash, searchParams } = parsed;
   // The address is not shown: its host or path is a part of the password.
-  if (/@/.test(`${pathname}${hash}`) || /^\?[^=]*@/.test(search)) {
+  if (`${pathname}${search}${hash}`.includes('@')) {
     throw new EngagectlError('E-USAGE', 'the address of the queue has an @ behind its host', {
       why: 'a /, ? or # ends the host, also within a password',
-      fix: 'write %2F, %3F and %23 for them in the password, and two slashes in front of the user',
+      fix: 'write %2F, %3F and %23 for them in the password, %40 for an @ behind the host, and two slashes in front of the user',
     });
   }
   const database = pathname.slice(1) || (searchParams.getAll('db').at(-1) ?? '0');

@@ -133,6 +133,17 @@ function filesOf({ cwd, configDir }: World): (readonly [string, string])[] {
     .map((file) => [path.relative(cwd, file), readFileSync(file, 'utf8')]);
 }
 
+it.each(['?a=b@', '?@', '?a=b&c=d#@', '#a=b@', '/a=b?c=d@'])(
+  'refuses the address of a queue whose password ends in %s, and does not show it',
+  async (end) => {
+    const env = { ...at, ENGAGECTL_QUEUE: `redis://admin:4711${end}127.0.0.1:1` };
+    const { code, stdout, stderr } = await makeWorld().run(['fleet', 'status', '-vv'], { env });
+    expect([code, stdout]).toEqual([2, '']);
+    expect(stderr).toContain('the address of the queue has an @ behind its host');
+    expect(stderr).not.toContain('4711');
+  },
+);
+
 it('redacts the step summary of GitHub', async () => {
   const world = makeWorld();
   writeFileSync(world.path('users.csv'), 'identity\nann\n');
