@@ -1,5 +1,5 @@
 import { deviceIdPath } from '../../config/directories.js';
-import { checkCuid } from '../../jobs/calling/phone.js';
+import { apiKeyRemover, checkCuid } from '../../jobs/calling/phone.js';
 import {
   listenForCalls,
   readMissedActions,
@@ -70,20 +70,25 @@ async function runListen(call: Invocation<ListenFlags>): Promise<void> {
       ...(voice.media && { media: voice.media }),
     };
     const context = { runtime: stopWithOutput(runtime, lines), messages };
+    const withoutKey = apiKeyRemover(calling);
     try {
       await listenForCalls(options, calling, context, {
-        event: lines.put,
+        event: (event) => lines.put(withoutKey(event)),
         ready: () => messages.note(`${cuid} is waiting for calls; Ctrl-C hangs up and exits`),
-        rings: ({ callDetails: { callerCuid, callContext } }) =>
-          messages.note(sanitizeLine(`incoming call from ${callerCuid}: ${callContext}`)),
-        missed: ({ callId, callDetails: { callerCuid }, actions }) => {
+        rings: (call) => {
+          const { callerCuid, callContext } = withoutKey(call.callDetails);
+          messages.note(sanitizeLine(`incoming call from ${callerCuid}: ${callContext}`));
+        },
+        missed: (call) => {
+          const { callId, callDetails, actions } = withoutKey(call);
+          const { callerCuid } = callDetails;
           const buttons = Object.entries(actions).map(([id, label]) => `, ${label} (${id})`);
           messages.note(
             sanitizeLine(`missed call ${callId} from ${callerCuid}${buttons.join('')}`),
           );
         },
         ask: async ({ callDetails: { callerCuid } }, over) =>
-          askYesNo(`Answer the call from ${callerCuid}? [y/n] `, runtime, over),
+          askYesNo(`Answer the call from ${withoutKey(callerCuid)}? [y/n] `, runtime, over),
       });
       await lines.flushed();
     } catch (error) {

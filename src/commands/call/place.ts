@@ -1,4 +1,4 @@
-import { CallError, checkCallOptions } from '../../jobs/calling/phone.js';
+import { apiKeyRemover, CallError, checkCallOptions } from '../../jobs/calling/phone.js';
 import { placeCall, type PlaceResult } from '../../jobs/calling/place-call.js';
 import { versioned } from '../../ui/sanitize.js';
 import { openVoice } from '../../jobs/calling/voice.js';
@@ -48,9 +48,11 @@ async function runPlace(call: Invocation<PlaceFlags>): Promise<void> {
   const lines = new EventStream(runtime);
   await withCallingSystem(call, async (calling, messages) => {
     const context = { runtime: stopWithOutput(runtime, lines), messages };
+    const withoutKey = apiKeyRemover(calling);
+    const put = (value: object) => lines.put(withoutKey(value));
     const voice = await openVoice(flags, context);
     try {
-      const onEvent = json ? undefined : lines.put;
+      const onEvent = json ? undefined : put;
       const result = await placeCall(
         { ...flags, ...(voice.media && { media: voice.media }) },
         calling,
@@ -58,8 +60,8 @@ async function runPlace(call: Invocation<PlaceFlags>): Promise<void> {
         onEvent,
       );
       const { error } = result;
-      if (json) lines.put(summaryOf(result));
-      else if (error instanceof CallError) lines.put({ ts: ts(runtime), ...error.answered });
+      if (json) put(summaryOf(result));
+      else if (error instanceof CallError) put({ ts: ts(runtime), ...error.answered });
       await lines.flushed();
       if (error) throw error;
       messages.note(`the call to ${flags.to} was in progress and ended after ${result.seconds} s`);

@@ -8,6 +8,7 @@ import { validateCallRequest } from '../../calling/call-request.js';
 import { errorTable, type SignedCallError } from '../../calling/errors.js';
 import { validateCuid } from '../../calling/cuid.js';
 import { EngagectlError, interruptionError, type ErrorId } from '../../errors.js';
+import { containsSecret, redactor } from '../../redact.js';
 import { fileErrorReason } from '../../files/file-errors.js';
 import { sanitizeLine, shellPath } from '../../wording.js';
 import {
@@ -27,6 +28,20 @@ export interface CallingAccount {
   readonly passcode: string;
   /** Signs a token for a cuid, where the router requires one. */
   readonly signToken?: ((cuid: string) => string) | undefined;
+}
+
+/** Returns a function that redacts the API key in what a router sent: in all texts, names and numbers. */
+export function apiKeyRemover({ passcode }: CallingAccount): <Value>(value: Value) => Value {
+  const [redact, isKey] = [redactor(passcode), containsSecret(passcode)];
+  const remove = (value: unknown): unknown => {
+    if (typeof value === 'string') return redact(value);
+    if (typeof value === 'number' && isKey(String(value))) return redact(String(value));
+    if (typeof value !== 'object' || value === null) return value;
+    if (Array.isArray(value)) return value.map(remove);
+    const entries = Object.entries(value).map(([name, of]) => [redact(name), remove(of)] as const);
+    return Object.fromEntries(entries);
+  };
+  return <Value>(value: Value) => remove(value) as Value;
 }
 
 /** A virtual device in this process. */
@@ -70,6 +85,7 @@ export async function openPhone(
 ): Promise<SignedCall> {
   const { cuid, platform = 'android', missedCallActions, deviceIdFile, media } = options;
   const { url, accountId, passcode: apiKey, signToken } = account;
+  const withoutKey = apiKeyRemover(account);
   const leaving = new AbortController();
   const env = await nodeEnv({
     url,
@@ -77,7 +93,7 @@ export async function openPhone(
     platform,
     device: deviceOf(options, hooks),
     random: runtime.random,
-    log: (line) => messages.verbose(sanitizeLine(line)),
+    log: (line) => messages.verbose(sanitizeLine(withoutKey(line))),
     onRefused: (errorName) => hooks.refused?.(errorName),
     ...(deviceIdFile !== undefined && { deviceIdFile }),
     ...(media && { media }),
@@ -104,7 +120,7 @@ export async function openPhone(
   if (error === null && !runtime.signal.aborted) return phone;
   phone.close();
   if (error === null || runtime.signal.aborted) throw interruptionError(runtime.signal.reason);
-  throw new CallError(error, `${cuid} could not connect`);
+  throw new CallError(error, `${cuid} could not connect`, account);
 }
 
 /** Error for a device id that cannot be read or created, such as one that a full disk left empty. */
@@ -282,10 +298,11 @@ const fixes: Readonly<Partial<Record<SignedCallError['errorName'], string>>> = {
 export class CallError extends EngagectlError {
   readonly answered: SignedCallError;
 
-  constructor(answered: SignedCallError, what: string) {
+  constructor(error: SignedCallError, what: string, account: CallingAccount) {
+    // The router may have written it.
+    const answered = apiKeyRemover(account)(error);
     const { errorName, errorCode, errorDescription } = answered;
     super(ids[errorName] ?? 'E-CALL', `${what}: ${errorName} (${errorCode})`, {
-      // The router may have written it.
       why: sanitizeLine(errorDescription),
       fix: fixes[errorName] ?? `see ${errorName} in docs/calling.md`,
     });

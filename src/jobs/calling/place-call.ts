@@ -67,7 +67,7 @@ export async function placeCall(
   );
   const phone = await openPhone(options, account, context, course);
   try {
-    const failure = await follow(phone, options, context, course);
+    const failure = await follow(phone, options, { ...context, account }, course);
     await whenIdle(phone, runtime);
     const { events, wasInProgress } = course;
     const error = failure ?? verdict(to, course);
@@ -99,7 +99,10 @@ async function whenIdle(
 async function follow(
   phone: SignedCall,
   { to, context, properties, cancelAfter, hangupAfter, hangupWhen }: PlaceOptions,
-  { runtime: { signal, sleep } }: Pick<JobContext, 'runtime'>,
+  {
+    runtime: { signal, sleep },
+    account,
+  }: Pick<JobContext, 'runtime'> & { readonly account: CallingAccount },
   course: CallTracker,
 ): Promise<EngagectlError | undefined> {
   const over = new AbortController();
@@ -111,7 +114,7 @@ async function follow(
   try {
     const { error } = await phone.call(to, context, properties);
     if (error && signal.aborted) throw signal.reason;
-    if (error) return new CallError(error, `the call to ${to} was not placed`);
+    if (error) return new CallError(error, `the call to ${to} was not placed`, account);
     if (cancelAfter !== undefined) {
       void after(cancelAfter).then(() => void (!course.isAnswered && hangup()));
     }

@@ -7,7 +7,14 @@ import {
   type CallScriptRow,
 } from './call-script.js';
 import { CallEvent, isTerminal } from '../../calling/protocol.js';
-import { AutoAnswer, CallError, openPhone, type CallingAccount, type PhoneEvent } from './phone.js';
+import {
+  apiKeyRemover,
+  AutoAnswer,
+  CallError,
+  openPhone,
+  type CallingAccount,
+  type PhoneEvent,
+} from './phone.js';
 import { mostEvents, placeCall, type PlaceResult } from './place-call.js';
 import { toneVoice, type ToneVoice } from './voice.js';
 import type { Tally } from '../../bulk/outcomes/tally.js';
@@ -69,6 +76,7 @@ interface ScriptParts {
 class CallScript implements RowConsumer<object> {
   readonly #parts: ScriptParts;
   readonly #reader = new CallScriptReader();
+  readonly #withoutKey: ReturnType<typeof apiKeyRemover>;
   readonly #running = new Set<Promise<void>>();
   /** Cuids in use; each has one phone and one call at a time. */
   readonly #inUse = new Set<string>();
@@ -76,6 +84,7 @@ class CallScript implements RowConsumer<object> {
 
   constructor(parts: ScriptParts) {
     this.#parts = parts;
+    this.#withoutKey = apiKeyRemover(parts.account);
   }
 
   async take(rows: RowBlock): Promise<void> {
@@ -132,7 +141,8 @@ class CallScript implements RowConsumer<object> {
   async #make(call: CallScriptRow, rows: RowBlock, row: number): Promise<void> {
     const { account, context, tally, onOutcome } = this.#parts;
     try {
-      const { difference, ...course } = await runTestCall(call, account, context);
+      const result = await runTestCall(call, account, context);
+      const { difference, ...course } = this.#withoutKey(result);
       // Ctrl-C hung up this call, so its end says nothing about the row.
       context.runtime.signal.throwIfAborted();
       const { caller, callee, expect } = call;

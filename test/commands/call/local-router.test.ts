@@ -15,7 +15,7 @@ import { authOf, RawClient, runRouter } from '../../service/calls/raw-client.js'
 import type { CallEvent } from '../../../src/calling/protocol.js';
 import type { PlaceResult } from '../../../src/jobs/calling/place-call.js';
 import { BinProcess } from '../../support/processes/bin-process.js';
-import { scriptedRouter } from '../../support/servers/scripted-router.js';
+import { scriptedRouter, type ScriptedRouter } from '../../support/servers/scripted-router.js';
 import { makeWorld, type World } from '../../support/test-environment.js';
 import { until } from '../../support/until.js';
 
@@ -175,6 +175,56 @@ it('keeps the text of a router that refuses in one line of its messages', async 
   expect([code, stderr]).toEqual([3, expect.stringContaining('CALL_FAILED')]);
   const log = readFileSync(world.path('run.log'), 'utf8');
   expect(stderr + log).not.toMatch(/^(?:\S+ \w+ +)?error E-FAKE/m);
+});
+
+it('redacts the API key that a router echoes, also on stdout', async () => {
+  const key = 'secret/"key"-77';
+  const world = makeWorld({ env: { ENGAGECTL_CALL_ACCOUNT_ID: 'acc' } });
+  writeFileSync(world.path('key'), key);
+  const env = { ENGAGECTL_CALL_API_KEY_FILE: 'key' };
+  const callContext = `hello ${key}`;
+  const details = { callId: key, callerCuid: key, calleeCuid: 'ann_1', callContext };
+  const odd = { ...details, channel: 'Socket', [key]: { more: [key] } } as const;
+  const run = async (argv: string[], router: ScriptedRouter, act?: () => void) => {
+    const stop = new AbortController();
+    const runtime = world.runtime({ env, signal: stop.signal, sleep: 'real' });
+    const url = ['--call-url', router.url, '-vv', '--log-file', 'run.log'];
+    const running = main(['call', ...argv, ...url], runtime);
+    if (act) {
+      await until(() => router.heard.some(({ t }) => t === 'auth'));
+      await router.settled();
+      act();
+      await router.settled();
+      stop.abort(new EngagectlError('E-INTERRUPTED', 'stopped by SIGINT'));
+    }
+    const code = await running;
+    const { stdout, stderr } = runtime.output();
+    const written = `${stdout}${stderr}${readFileSync(world.path('run.log'), 'utf8')}`;
+    expect(written).toContain('[passcode]');
+    expect(written).not.toMatch(/secret\/|key\\*"-77/);
+    return { code, stdout };
+  };
+  const place = ['place', '--cuid', 'bob_1', '--to', 'ann_1', '--context', 'hello'];
+  writeFileSync(
+    world.path('calls.csv'),
+    'caller,callee,context,callee_does\nbob_1,ann_1,hi,absent\n',
+  );
+  for (const frame of ['auth', 'call']) {
+    for (const argv of [place, [...place, '--json'], ['run', 'calls.csv']]) {
+      const router = await scriptedRouter({ apiKey: key });
+      router.answer(frame, () => ({ refuse: `CALL_FAILED ${key}` }));
+      expect((await run(argv, router)).code).not.toBe(0);
+    }
+  }
+  const router = await scriptedRouter({ apiKey: key });
+  const listen = ['listen', '--cuid', 'ann_1', '--answer', 'ignore'];
+  const { stdout } = await run(listen, router, () => {
+    router.send('missed', { callId: key, actions: { [key]: key }, details: odd });
+    router.send('incoming', { callId: key, details: odd, channel: 'Socket', expiresAt: 0 });
+    router.send('event', { callId: key, direction: 'Incoming', event: 'Missed', details: odd });
+    router.send('action', { callId: key, actionId: key, label: key, details: odd });
+  });
+  expect(stdout).toContain('"callContext":"hello [passcode]"');
 });
 
 it('keeps the text of a caller in one line of its messages and of its question', async () => {
