@@ -212,6 +212,9 @@ const entities: Readonly<Record<string, readonly string[]>> = {
   ' ': ['\\+'],
 };
 
+/** Between two bytes, as in `50:61`, `50 61` and `0x50, 0x61`. No byte of printable text begins with the digit zero. */
+const hexSeparator = '[\\s:,x0-]{0,4}';
+
 /**
  * Hexadecimal, and base64 for each offset in the encoded text, with the letters that the passcode shares with its
  * neighbors.
@@ -227,7 +230,7 @@ function encodings(passcode: string, notation: Notation): string[] {
   /** The letter behind the passcode, if some of its bits are of the passcode. */
   const sharedLetter = `(?:[A-Za-z0-9]|${letters['+']}|${letters['/']})?`;
   const all = [Buffer.from(passcode), Buffer.from(passcode, 'latin1')].flatMap((bytes) => [
-    bytes.toString('hex'),
+    bytes.toString('hex').replaceAll(/..(?!$)/g, `$&${hexSeparator}`),
     ...[0, 1, 2].map((before) => {
       // Any four bits of the byte before the passcode change the letter that they share.
       const texts = Array.from({ length: 16 }, (_, byte) =>

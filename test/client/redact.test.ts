@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { containsSecret, redactor, typedSecretsRemover } from '../../src/redact.js';
+import { runs } from '../support/property-runs.js';
 
 const shown = redactor('s3cret-77Q');
 
@@ -101,6 +102,10 @@ describe('a passcode', () => {
         const bytes = Buffer.from(passcode, encoding);
         masks(passcode, bytes.toString('hex'));
         masks(passcode, bytes.toString('hex').toUpperCase());
+        const digits = bytes.toString('hex').match(/../g)!;
+        for (const separator of [':', ' ', '-', ', ', ',0x', ', 0x', ' 0x', '\n'])
+          masks(passcode, digits.join(separator));
+        masks(passcode, bytes.toString('hex').replaceAll(/..../g, '$& ').trim()); // as xxd prints it
         for (let before = 0; before < 4; before += 1) {
           for (let after = 0; after < 4; after += 1) {
             const around = Buffer.concat([
@@ -232,7 +237,7 @@ describe('a secret of any length', () => {
       const remove = typedSecretsRemover([], { ENGAGECTL_PASSCODE: secret });
       expect(partIn(remove!(text), spelled)).toBeUndefined();
     });
-    fc.assert(check, { numRuns: 4 });
+    fc.assert(check, { numRuns: runs(20) });
   });
 
   it('of some thousand characters becomes one mask', () => {
