@@ -159,18 +159,16 @@ const leavable = (Socket: SocketClass, leaving: AbortSignal): SocketClass =>
 
 /** Adds the listeners. Call before connecting, since waiting calls arrive immediately. */
 function listen(phone: SignedCall, { now }: Pick<JobContext['runtime'], 'now'>, hooks: PhoneHooks) {
-  const ts = () => new Date(now()).toISOString();
+  // The router chooses the members of the details.
+  const put = (known: Omit<PhoneEvent, keyof CallDetails | 'ts'>, details: CallDetails) => {
+    const own = { ts: new Date(now()).toISOString(), ...known };
+    hooks.event({ ...own, ...details, ...own });
+  };
   phone.addListener('SignedCallOnCallStatusChanged', ({ callEvent, direction, callDetails }) =>
-    hooks.event({ ts: ts(), event: callEvent, direction, ...callDetails }),
+    put({ event: callEvent, direction }, callDetails),
   );
   phone.addListener('SignedCallOnMissedCallActionClicked', ({ action, callDetails }) =>
-    hooks.event({
-      ts: ts(),
-      event: 'MissedCallActionClicked',
-      direction: 'Incoming',
-      ...callDetails,
-      ...action,
-    }),
+    put({ event: 'MissedCallActionClicked', direction: 'Incoming', ...action }, callDetails),
   );
   phone.onIncomingCall((call) => hooks.rings?.(call));
 }

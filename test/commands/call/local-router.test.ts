@@ -184,7 +184,8 @@ it('redacts the API key that a router echoes, also on stdout', async () => {
   const env = { ENGAGECTL_CALL_API_KEY_FILE: 'key' };
   const callContext = `hello ${key}`;
   const details = { callId: key, callerCuid: key, calleeCuid: 'ann_1', callContext };
-  const odd = { ...details, channel: 'Socket', [key]: { more: [key] } } as const;
+  const own = { ts: 'then', event: 'Answered', direction: 'Outgoing' };
+  const odd = { ...details, ...own, channel: 'Socket', [key]: { more: [key] } } as const;
   const run = async (argv: string[], router: ScriptedRouter, act?: () => void) => {
     const stop = new AbortController();
     const runtime = world.runtime({ env, signal: stop.signal, sleep: 'real' });
@@ -225,6 +226,7 @@ it('redacts the API key that a router echoes, also on stdout', async () => {
     router.send('action', { callId: key, actionId: key, label: key, details: odd });
   });
   expect(stdout).toContain('"callContext":"hello [passcode]"');
+  for (const text of Object.values(own)) expect(stdout).not.toContain(`"${text}"`);
 });
 
 it('keeps the text of a caller in one line of its messages and of its question', async () => {
