@@ -11,9 +11,11 @@ const mostRead = 1 << 20;
 const firstRead = 1 << 16;
 /** Shorter texts occur in any base64 by chance. */
 const shortestEncoded = 6;
-/** V8 refuses large patterns, with an error that quotes them: longer secrets are searched in pieces. */
-const longestWhole = 100;
-const pieceLength = 50;
+/** V8 refuses large patterns, with an error that quotes them: longer secrets are searched in pieces, which also masks their beginning. */
+const longestWhole = 50;
+const pieceLength = 30;
+/** Longest secret with escapes between its letters, which take time to compile. */
+const longestEscaped = 100;
 /** Longer texts are no secrets but files taken for one, of which only plain pieces are removed. */
 const longestSpelled = 4096;
 
@@ -25,15 +27,18 @@ export type Redact = (words: string) => string;
 
 /** Returns the redaction for a passcode. Every text that leaves the program passes through it. */
 export function redactor(passcode: string): Redact {
-  const masked = replacer([passcode], mask, (piece, notation) =>
+  const replaced = replacer([passcode], mask, (piece, notation) =>
     separateWord(piece, spellingsOf(piece, notation)),
   );
+  const masked = (words: string) => replaced(words).replaceAll(masks, mask);
   return (words) => {
     let text = onOneLine(masked(words.slice(0, firstRead)));
-    if (words.length > firstRead && text.length < firstRead / 2)
-      text = onOneLine(masked(words.slice(0, mostRead)));
-    // Masks are merged last: a secret that was cut off above stays far behind what is shown.
-    return cut(text, words.length).replaceAll(masks, mask);
+    if (words.length > firstRead && text.length < firstRead / 2) {
+      const start = masked(words.slice(0, mostRead));
+      // What is left may be short: it must not end with a secret that is cut off.
+      text = onOneLine(words.length > mostRead ? start.slice(0, -firstRead) : start);
+    }
+    return cut(text, words.length);
   };
 }
 
@@ -107,9 +112,9 @@ function compiler(secrets: readonly string[], source: Source): (text: string) =>
       compiled.get(hasEscapes) ??
       secrets.flatMap((secret) => {
         const pieces = piecesOf(secret);
-        const whole = pieces.length === 1 ? escaped : escapedPiece;
+        const notation = secret.length <= longestEscaped ? escaped : escapedPiece;
         return pieces.map(
-          (piece) => new RegExp(source(piece, hasEscapes ? whole : unescaped), 'gi'),
+          (piece) => new RegExp(source(piece, hasEscapes ? notation : unescaped), 'gi'),
         );
       });
     compiled.set(hasEscapes, patterns);
@@ -191,8 +196,10 @@ function letterSpellings(letter: string): string {
     percent(code.toString(16).padStart(2, '0')),
     `&(?:amp;){0,4}#0{0,6}${code};`,
     `&(?:amp;){0,4}#x0{0,6}${code.toString(16)};`,
-    ...(entities[letter] ?? []),
   ];
+  if (letter === ' ') spellings.push(blanks);
+  // A name such as &lowbar; or &eacute;.
+  if (!/[A-Za-z0-9]/.test(letter)) spellings.push('&(?:amp;){0,4}[A-Za-z]{2,8};');
   if (code > 0x7f)
     spellings.push(
       percent(bytes.toString('hex')),
@@ -203,14 +210,8 @@ function letterSpellings(letter: string): string {
   return `(?:${spellings.join('|')})`;
 }
 
-const entities: Readonly<Record<string, readonly string[]>> = {
-  '&': ['&(?:amp;){1,4}'],
-  '<': ['&(?:amp;){0,4}lt;'],
-  '>': ['&(?:amp;){0,4}gt;'],
-  '"': ['&(?:amp;){0,4}quot;'],
-  "'": ['&(?:amp;){0,4}apos;'],
-  ' ': ['\\+'],
-};
+/** A space of a passcode as a URL has it, or as lines are wrapped. */
+const blanks = '[\\s+]{1,8}';
 
 /** Between two bytes, as in `50:61`, `50 61` and `0x50, 0x61`. No byte of printable text begins with the digit zero. */
 const hexSeparator = '[\\s:,x0-]{0,4}';
@@ -250,7 +251,7 @@ function encodings(passcode: string, notation: Notation): string[] {
 const literal = (letter: string): string => letter.replace(/[.*+?^${}()|[\]\\/-]/, '\\$&');
 
 const plainSpellings: Readonly<Record<string, string>> = {
-  ' ': '[ +]',
+  ' ': blanks,
   '"': `${escapes}"`,
   '\\': '\\\\{1,4}',
 };

@@ -65,11 +65,16 @@ describe('a passcode', () => {
   it.each([
     ['s3cret-77Q', 'S3CRET-77q'],
     ['two words', 'two+words'],
+    ['two words', 'two\n    words'],
+    ['two words', 'two\u00a0words'],
+    ['two words', 'two&nbsp;words'],
     ['a<b', 'a&lt;b'],
     ['a<b', 'a&amp;lt;b'],
     ['a<b', 'a&amp;amp;amp;amp;lt;b'],
     ['a>"\'b', 'a&gt;&quot;&apos;b'],
     ['a&b', 'a&amp;b'],
+    ['a_b', 'a&lowbar;b'],
+    ['päss', 'p&auml;ss'],
     ['a&b', 'a&amp;amp;amp;amp;b'],
     ['ab', '&#97;&#0000098;'],
     ['ab', '&#x61;&#X000062;'],
@@ -250,6 +255,19 @@ describe('a secret of any length', () => {
       expect(containsSecret(secret)(`x${secret}x`)).toBe(true);
       expect(containsSecret(secret)(`x${'another word'.repeat(9)}é`)).toBe(false);
     }
+  });
+
+  it('of 64 characters is masked but for its last piece if a text is cut within it', () => {
+    const secret = secretOf(64, 64);
+    expect(redactor(secret)(`bad passcode ${secret.slice(0, 60)}...`)).toBe(
+      `bad passcode [passcode]${secret.slice(42, 60)}...`,
+    );
+  });
+
+  it('is not shown without its end from behind a megabyte of white space', () => {
+    const secret = secretOf(30, 30);
+    const text = `bad${'\n'.repeat(2 ** 20 - 3 - 29)}${secret} passcode`;
+    expect(redactor(secret)(text).trim()).toBe('bad');
   });
 
   it('is removed if it was typed, even as long as a variable can be', () => {

@@ -4,7 +4,8 @@ import { RetryStatus, withRetry, type RetryPolicy } from '../../client/retry.js'
 import { EngagectlError, groupDigits } from '../../errors.js';
 import { openRecordOutput } from '../record-output.js';
 import { requestLogger } from '../connection.js';
-import { accountRejectedError, type CallingAccount } from './phone.js';
+import { containsSecret } from '../../redact.js';
+import { accountRejectedError, apiKeyRemover, type CallingAccount } from './phone.js';
 import type { FileOptions } from '../job-options.js';
 import type { JobContext } from '../job-context.js';
 
@@ -28,13 +29,15 @@ export interface CallRecord {
   readonly actions?: Readonly<Record<string, string>> | null;
 }
 
-/** Yields the calls placed since a time in epoch milliseconds, oldest first. */
+/** Yields the calls placed since a time in epoch milliseconds, oldest first, as they are, but without the API key. */
 async function* callsSince(
   since: number,
   client: CallingClient,
-  { url, policy }: CallsAccount,
+  account: CallsAccount,
   { runtime, messages }: CallLogContext,
 ): AsyncGenerator<CallRecord> {
+  const { url, policy, passcode } = account;
+  const [isKey, withoutKey] = [containsSecret(passcode), apiKeyRemover(account)];
   const { random, sleep, monotonic, signal } = runtime;
   const waits = new RetryStatus(new URL(url).host, {
     monotonic,
@@ -51,7 +54,7 @@ async function* callsSince(
     });
   for (let after: number | undefined = 0; after !== undefined;) {
     const { records, next }: Awaited<ReturnType<typeof list>> = await list(after);
-    yield* records;
+    for (const call of records) yield isKey(JSON.stringify(call)) ? withoutKey(call) : call;
     after = next;
   }
 }

@@ -16,3 +16,27 @@ it('refuses to list more missed calls than fit in memory, as of a router whose l
   expect([code, stdout]).toEqual([2, '']);
   expect(stderr).toMatch(/there are more than 1,[56]\d\d missed calls[^]*--since <age>/);
 });
+
+it('shows no API key that a router puts into its calls, and changes nothing else', async () => {
+  const key = 'key/"1234567';
+  const call = (callContext: string) => ({
+    callId: 'c',
+    status: 'missed',
+    callContext,
+    actions: { later: callContext },
+  });
+  const long = `two\nlines${'x'.repeat(3000)}`;
+  await using server = await startLoopbackServer((_request, response) => {
+    response.end(JSON.stringify({ records: [call(long), call(`hi ${key}`)], next: null }));
+  });
+  const env = { ENGAGECTL_CALL_ACCOUNT_ID: 'A', ENGAGECTL_CALL_API_KEY: key };
+  for (const argv of [['missed', 'list'], ['log'], ['log', '--json']]) {
+    const { code, stdout } = await makeWorld().run(['call', ...argv, '--call-url', server.url], {
+      env,
+    });
+    expect(code).toBe(0);
+    expect(stdout).toContain(JSON.stringify(long));
+    expect(stdout).toContain('"hi [passcode]"');
+    expect(stdout).not.toContain('1234567');
+  }
+});
