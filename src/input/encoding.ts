@@ -323,27 +323,8 @@ const signsAsLetters = new RegExp(
   'g',
 );
 
-/**
- * Two letters of windows-1252 within a word, as in Größe, ação and ääni. In other encodings they would be one character of
- * two bytes, or a word, and stand alone; è, ì, ø and ù are missing, which are letters of Czech in windows-1250.
- */
-const twoLetters =
-  /[À-ÇÉ-ËÍ-ÖÚ-Üß-çé-ëí-öú-ü]{2}(?![\x80-\xff])(?:(?<=[A-Za-z]..)|(?<![\x80-\xff]..)(?=[A-Za-z]))/g;
-
-/**
- * Share of the bytes above 0x7f from which on signs that stand like letters are more than typing errors, and characters of
- * UTF-8 more than a letter before a sign: ß“ is one, too.
- */
-const oddShare = 0.02;
-
-/** Bytes of characters of UTF-8 that are counted in front of a first wrong byte, because it takes time. */
-const enoughUtf8 = 65_536;
-
-/** Share of the bytes above 0x7f that are one or two letters within ASCII in windows-1252; the other ones are signs. */
-const letterShare = 0.8;
-
-/** Share of the bytes above 0x7f from which on text such as MÃ¼ller is no quotation, and ÃO© no accident. */
-const twiceShare = 0.1;
+/** Share of the bytes above 0x7f from which on such signs are more than typing errors. */
+const signShare = 0.02;
 
 const candidates = [
   'windows-1252',
@@ -368,15 +349,14 @@ class EncodingSample {
   #isLatin = true;
   /** Incomplete character at the end of the last chunk. */
   #rest: Buffer = Buffer.alloc(0);
+  #hasUtf8 = false;
   #lineFeeds = 0;
   /** Line of the first byte that is not UTF-8. */
   #badLine: number | undefined;
   readonly #counts = new Uint32Array(256);
-  /** Bytes above 0x7f, and those of them in characters of UTF-8, in such encoded twice, and in one or two letters of windows-1252. */
+  /** Bytes above 0x7f, and those of them between ASCII characters. */
   #high = 0;
-  #inUtf8 = 0;
-  #inTwice = 0;
-  #inLetters = 0;
+  #alone = 0;
   #signsAsLetters = 0;
   #sign = '';
 
@@ -391,7 +371,7 @@ class EncodingSample {
 
   /** Whether it is UTF-8 with characters beyond ASCII. */
   get isBeyondAscii(): boolean {
-    return this.#inUtf8 > 0 && this.#badLine === undefined && this.#utf16 === undefined;
+    return this.#hasUtf8 && this.#badLine === undefined && this.#utf16 === undefined;
   }
 
   add(chunk: Buffer): void {
@@ -417,11 +397,11 @@ class EncodingSample {
       this.#noteUtf8(whole);
       return;
     }
-    const at = whole.lastIndexOf(0x0a, firstInvalid(whole)) + 1;
+    const at = firstInvalid(whole);
     this.#noteUtf8(whole.subarray(0, at));
     this.#badLine = this.#lineFeeds + 1;
     this.#rest = Buffer.alloc(0);
-    this.#count(text.subarray(at));
+    this.#count(text);
   }
 
   #noteUtf16(chunk: Buffer, from: number, encoding: Utf16): void {
@@ -439,12 +419,12 @@ class EncodingSample {
     if (utf16 !== undefined && (this.#isLatin || !mayBeList)) return utf16;
     if (!this.#isMarked && (mayBeList ? this.#hasNul : this.#startsWithNul))
       throw this.#ambiguous(utf16 ?? 'utf-16le', 'utf-8');
-    if (isWhole && this.#rest.length > 0 && this.#badLine === undefined && this.#inUtf8 === 0) {
+    if (isWhole && this.#rest.length > 0 && this.#badLine === undefined && !this.#hasUtf8) {
       this.#badLine = this.#lineFeeds + 1;
       this.#count(this.#rest);
     }
     if (this.#badLine === undefined) {
-      if (this.#isShare(this.#inTwice, twiceShare)) throw this.#twiceEncoded();
+      if (this.#sign !== '') throw this.#twiceEncoded();
       return 'utf-8';
     }
     if (this.#isWindows1252) return 'windows-1252';
@@ -462,20 +442,11 @@ class EncodingSample {
   }
 
   get #isWindows1252(): boolean {
-    if (this.#isPartlyUtf8 || !this.#isShare(this.#inLetters, letterShare)) return false;
-    if (this.#isShare(this.#signsAsLetters, oddShare)) return false;
+    if (this.#hasUtf8 || this.#alone < 0.8 * this.#high) return false;
+    if (this.#signsAsLetters > 0 && this.#signsAsLetters >= signShare * this.#high) return false;
     // ø beside è, ì or ù is rather Czech in windows-1250
     const isCzech = this.#has(0xf8) && [0xe8, 0xec, 0xf9].some((byte) => this.#has(byte));
     return !isCzech && ![...ambiguous].some((byte) => this.#has(byte));
-  }
-
-  get #isPartlyUtf8(): boolean {
-    return this.#isShare(this.#inUtf8, oddShare);
-  }
-
-  /** Whether some bytes are at least a share of those above 0x7f. */
-  #isShare(bytes: number, share: number): boolean {
-    return bytes > 0 && bytes >= share * this.#high;
   }
 
   #has(byte: number): boolean {
@@ -487,26 +458,21 @@ class EncodingSample {
     for (let at = text.indexOf(0x0a); at >= 0; at = text.indexOf(0x0a, at + 1))
       this.#lineFeeds += 1;
     if (isAscii(text)) return;
-    for (let at = 0; at < text.length && this.#inUtf8 < enoughUtf8; at += 1)
-      if (text[at]! >= 0x80) this.#inUtf8 += 1;
-    this.#high = this.#inUtf8;
-    const twice = twiceEncoded(text);
-    this.#inTwice += 4 * twice.count;
-    if (this.#sign === '') this.#sign = twice.first;
+    this.#hasUtf8 = true;
+    if (this.#sign === '') this.#sign = twiceEncoded(text) ?? '';
   }
 
   /** Counts the bytes beyond ASCII from the first line on that is not UTF-8. */
   #count(text: Buffer): void {
     const characters = text.toString('latin1');
-    for (const [found] of characters.matchAll(utf8Character)) this.#inUtf8 += found.length;
-    this.#inLetters += 2 * (characters.match(twoLetters)?.length ?? 0);
+    this.#hasUtf8 ||= characters.search(utf8Character) >= 0;
     this.#signsAsLetters += characters.match(signsAsLetters)?.length ?? 0;
     for (let at = 0; at < text.length; at += 1) {
       const byte = text[at]!;
       if (byte < 0x80) continue;
       this.#counts[byte]! += 1;
       this.#high += 1;
-      if ((text[at - 1] ?? 0) < 0x80 && (text[at + 1] ?? 0) < 0x80) this.#inLetters += 1;
+      if ((text[at - 1] ?? 0) < 0x80 && (text[at + 1] ?? 0) < 0x80) this.#alone += 1;
     }
   }
 
@@ -526,7 +492,7 @@ class EncodingSample {
 
   #undecodable(): EngagectlError {
     const line = this.#badLine!;
-    const why = this.#isPartlyUtf8
+    const why = this.#hasUtf8
       ? 'other parts of the file are UTF-8, so the file is damaged or was put together from several'
       : `it may be ${candidates.join(', ')} or another one; DOS has cp850, convert that: iconv -f CP850 -t UTF-8`;
     return new EngagectlError(
@@ -536,7 +502,7 @@ class EncodingSample {
         file: this.#name,
         line,
         why,
-        fix: this.#isPartlyUtf8
+        fix: this.#hasUtf8
           ? 'correct the line, or add --encoding utf-8 to reject such lines; if all of it has another encoding, set that'
           : 'set its encoding, for example --encoding windows-1252; --encoding utf-8 rejects such lines',
       },
@@ -557,20 +523,17 @@ class EncodingSample {
 /** Ã and Â as UTF-8, which a second encoding makes of the first byte of most letters beyond ASCII. */
 const firstBytesTwice = [Buffer.from('Ã'), Buffer.from('Â')];
 
-/** Counts characters such as Ã¼ in MÃ¼ller, and returns the word of the first one, with its bytes as characters. */
-function twiceEncoded(text: Buffer): { readonly count: number; readonly first: string } {
-  let [count, first] = [0, ''];
-  for (const byte of firstBytesTwice) {
-    for (let at = text.indexOf(byte); at >= 0; at = text.indexOf(byte, at + 1)) {
+/** Returns a word such as MÃ¼ller with its bytes as characters; undefined if there is none. */
+function twiceEncoded(text: Buffer): string | undefined {
+  for (const first of firstBytesTwice) {
+    for (let at = text.indexOf(first); at >= 0; at = text.indexOf(first, at + 1)) {
       if (text[at + 2] !== 0xc2) continue;
-      count += 1;
-      if (first !== '') continue;
       const before = /[^\s,;"]{0,10}$/.exec(text.toString('latin1', Math.max(0, at - 10), at))![0];
       const after = /^[^\s,;"]{0,10}/.exec(text.toString('latin1', at + 4, at + 14))![0];
-      first = before + text.toString('latin1', at, at + 4) + after;
+      return before + text.toString('latin1', at, at + 4) + after;
     }
   }
-  return { count, first };
+  return undefined;
 }
 
 /** Returns the bytes of a character that is cut at the end of a text, which may have been decoded. */
