@@ -87,10 +87,10 @@ export const withProgramName = (text: string, program: string): string =>
   program === 'engagectl' ? text : text.replaceAll(commandLine, () => `${program} `);
 
 /**
- * Words that need no quotes in bash, zsh, fish and PowerShell. zsh expands a leading `=`, fish `%self`,
- * PowerShell `@`; there, a comma makes a list, and a flag with one dash ends at a dot or colon.
+ * Words that need no quotes in bash, zsh, fish and PowerShell. zsh expands a leading `=`, or one behind another if told to,
+ * fish `%self`, PowerShell `@`; there, a comma makes a list, and a flag with one dash ends at a dot or colon.
  */
-const plainWord = /^(?!-[^-].*[.:])[\w+:./-][\w@%+=:./-]*$/;
+const plainWord = /^(?!-[^-].*[.:]|.*==)[\w+:./-][\w@%+=:./-]*$/;
 
 /**
  * Quotes text as one word of a suggested command line: for bash, zsh and fish, which receive exactly

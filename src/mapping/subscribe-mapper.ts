@@ -89,7 +89,8 @@ const keysOf = ({ type, columns, types, lowercase }: SubscribeMapping): KeyLocat
 /** Marks around or between addresses: `Ann <a@x.test>`, `mailto:a@x.test`, `'a@x.test`, `a@x.test;b@x.test`. */
 const addressMarks = /^['‘’`=]|[<>,;:[\]]|[^\p{L}\p{M}\p{N}.]$/u;
 /** Characters that no email address starts with, as in `(a@x.test` and `→a@x.test`. Most others are allowed before the `@`. */
-const emailStartMarks = /^(?:[()*|\\]|(?!\p{ASCII}|\p{Extended_Pictographic})[\p{P}\p{S}])/u;
+const emailStartMarks =
+  /^(?:[()*|\\]|(?!\p{ASCII})\p{P}|(?!\p{ASCII}|\p{Extended_Pictographic})\p{S})/u;
 /** ASCII characters that no domain has, as in `a@x.test|b` and `a@x.test/b`. */
 const domainMarks = /[!-,/:-@[-^`{-~]/;
 /** What no email address has beside its `@`: another one, or a blank. A phone number may have blanks. */

@@ -88,6 +88,7 @@ describe('a subscription row', () => {
       ['“a@x.y', '“'],
       ['•a@x.y', '•'],
       ['→a@x.y', '→'],
+      ['‼a@x.y', '‼'],
       ['a@x.y|b2', '|'],
       ['a@x.y/b', '/'],
       ['a@x.y(home', '('],
