@@ -159,7 +159,13 @@ it.each([
 ])(
   'migration with proof: delivers every event once over broken connections: %s',
   async (_, how) => {
-    const { run, here, file } = await kitchen();
+    const { run, here, other, file } = await kitchen();
+    const headers = { 'X-Service-Account-Id': 'OLD', 'X-Service-Passcode': passcode };
+    // An event that an upload rejects, but another program did not.
+    const odd = { ...(JSON.parse(event(-1, '2026-10-10')) as object), identity: 'eve\n' };
+    const body = JSON.stringify({ d: [odd] });
+    const json = { 'Content-Type': 'application/json', ...headers };
+    await fetch(`${other.url}/1/upload`, { method: 'POST', headers: json, body });
     const lines = Array.from({ length: 2500 }, (_, n) => event(n, `2026-10-${10 + (n % 9)}`));
     writeFileSync(file('e.ndjson'), lines.join('\n'));
     await run('engagectl upload e.ndjson --profile old --quiet');

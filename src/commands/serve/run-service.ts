@@ -106,7 +106,8 @@ async function optionsOf(
   runtime: Runtime,
 ): Promise<ServiceOptions> {
   const { checkedHeaderPrefix } = await import('../../config/credentials.js');
-  const { latency, lag, pending, failRate, maxConcurrent, strict = false, ...variants } = flags;
+  const { latency, lag, pending, failRate, maxConcurrent, strict = false } = flags;
+  const { variantValues } = await import('../../service/settings.js');
   const { headerPrefixes: prefixes } = settings;
   return {
     dataDir: memory ? undefined : folder,
@@ -130,7 +131,8 @@ async function optionsOf(
       : {}),
     maxConcurrent,
     strict,
-    variants,
+    // Other flags are not shown as settings: a push hook may contain a secret.
+    variants: Object.fromEntries(Object.entries(flags).filter(([name]) => name in variantValues)),
     random: runtime.random,
     now: runtime.now,
     ...(log || settings.verbose || runtime.log

@@ -17,6 +17,18 @@ it('refuses to list more missed calls than fit in memory, as of a router whose l
   expect(stderr).toMatch(/there are more than 1,[56]\d\d missed calls[^]*--since <age>/);
 });
 
+it('shows no calls of an answer that it cannot read', async () => {
+  await using server = await startLoopbackServer((_request, response) => {
+    response.end(JSON.stringify({ status: 'success', calls: [{ from: 'anna_k_1980' }] }));
+  });
+  const env = { ENGAGECTL_CALL_ACCOUNT_ID: 'A', ENGAGECTL_CALL_API_KEY: 'key-1234567' };
+  const argv = ['call', 'missed', 'list', '--call-url', server.url, '--max-attempts', '1'];
+  const { code, stderr } = await makeWorld().run(argv, { env });
+  expect(code).toBe(7);
+  expect(stderr).toContain('"calls":…');
+  expect(stderr).not.toContain('anna');
+});
+
 it('shows no API key that a router puts into its calls, and changes nothing else', async () => {
   const key = 'key/"1234567';
   const call = (callContext: string) => ({

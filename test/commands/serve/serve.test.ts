@@ -17,6 +17,7 @@ import Database from 'libsql';
 import { request } from 'undici';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { main } from '../../../src/main.js';
+import { defaultVariants } from '../../../src/service/settings.js';
 import { makeCertificate } from '../../../src/service/test-certificate.js';
 import { BinProcess, binPath } from '../../support/processes/bin-process.js';
 import { makeWorld, type World } from '../../support/test-environment.js';
@@ -75,6 +76,16 @@ describe('serve', () => {
     const second = await start();
     second.child.signal('SIGTERM');
     expect(await second.child.ended()).toBe(0);
+  });
+
+  test('shows its settings and variants, and none of its other flags', async () => {
+    const env = { ENGAGECTL_ACCOUNT_ID: 'ACC', ENGAGECTL_PASSCODE: 'page-passcode' };
+    const flags = ['--memory', '--strict', '--echo', 'intact', '--push-hook', 'curl secret'];
+    const { url } = await serve([...flags, '--call-speed', '2'], env);
+    const headers = { 'X-Service-Account-Id': 'ACC', 'X-Service-Passcode': 'page-passcode' };
+    const answer = await request(`${url}/_local/settings`, { headers });
+    const { strict, variants } = (await answer.body.json()) as Record<string, unknown>;
+    expect([strict, variants]).toEqual([true, { ...defaultVariants, echo: 'intact' }]);
   });
 
   test('ignores its standard input otherwise', async () => {
