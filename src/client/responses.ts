@@ -253,7 +253,8 @@ export function invalidResponse(answer: Response, what: string): RequestFailure 
 const mostQuoted = 200;
 
 /** A member with records: a message shows none of what they hold. */
-const recordMember = /("(?:records?|calls|profileData|evtData|event_props|unprocessed)"\s*:\s*)[[{][^]*/;
+const recordMember =
+  /("(?:records?|calls|profileData|evtData|event_props|unprocessed)"\s*:\s*)[[{][^]*/;
 
 /** Returns the start of a body as one line. Redacts before truncating: half a passcode would not match. */
 function excerpt({ text, redact }: Response): string {
