@@ -211,7 +211,7 @@ function letterSpellings(letter: string): string {
 }
 
 /** A space of a passcode as a URL has it, or as lines are wrapped. */
-const blanks = '[\\s+]{1,8}';
+const blanks = '[\\s+]{1,8}?';
 
 /** Between two bytes, as in `50:61`, `50 61` and `0x50, 0x61`. No byte of printable text begins with the digit zero. */
 const hexSeparator = '[\\s:,x0-]{0,4}';
