@@ -137,16 +137,10 @@ function replacer(
   shown: string,
   source: Source,
 ): (text: string) => string {
-  const patternsFor = compiler(
-    secrets,
-    (secret, notation) => `${literal(shown)}|${source(secret, notation)}`,
-  );
+  const patternsFor = compiler(secrets, source);
+  const masked = new RegExp(literal(shown), 'g');
   return (text) => {
-    const found: { readonly start: number; readonly end: number }[] = [];
-    for (const pattern of patternsFor(text)) {
-      for (let match = pattern.exec(text); match; match = pattern.exec(text))
-        found.push({ start: match.index, end: pattern.lastIndex });
-    }
+    const found = [masked, ...patternsFor(text)].flatMap((pattern) => rangesOf(pattern, text));
     let result = '';
     let end = 0;
     // Pieces overlap where they share a letter of base64, or a run of backslashes.
@@ -158,6 +152,19 @@ function replacer(
   };
 }
 
+/** Returns where a pattern matches; matches that overlap are one, as of a secret that repeats itself. */
+function rangesOf(pattern: RegExp, text: string): { readonly start: number; end: number }[] {
+  const found: { readonly start: number; end: number }[] = [];
+  for (let match = pattern.exec(text); match; match = pattern.exec(text)) {
+    const [start, end] = [match.index, pattern.lastIndex];
+    const last = found.at(-1);
+    if (last && start < last.end) last.end = Math.max(last.end, end);
+    else found.push({ start, end });
+    pattern.lastIndex = start + 1;
+  }
+  return found;
+}
+
 /** Matches how each escape begins (but for `\"`, which any JSON has), and each character between two letters but line ends. */
 const mayHaveEscapes = /\\(?![\\"])|%[\da-fA-F]|&[#\w]|[\x00-\x08\x0e-\x1f\x7f]|[^\x00-\x7f]/; // oxlint-disable-line no-control-regex -- the range of ASCII
 
@@ -166,7 +173,8 @@ const mayHaveEscapes = /\\(?![\\"])|%[\da-fA-F]|&[#\w]|[\x00-\x08\x0e-\x1f\x7f]|
  * hexadecimal and in base64; each letter in any spelling.
  */
 function spellingsOf(passcode: string, notation: Notation): string {
-  const plain = Array.from(passcode, notation.spellings).join(notation.between);
+  const letters = Array.from(passcode.replaceAll(/ {2,}/g, ' '));
+  const plain = letters.map(notation.spellings).join(notation.between);
   return [plain, ...encodings(passcode, notation)].join('|');
 }
 
@@ -174,8 +182,9 @@ function spellingsOf(passcode: string, notation: Notation): string {
  * Zero-width, blank and control characters, line ends included (a UTF-16 text has a NUL for each letter) and terminal sequences between two
  * letters, plain or escaped; bounded, as above.
  */
-const invisibleLetter =
-  '[\\x00-\\x08\\x0A-\\x1F\\x7F-\\x9F\\u00AD\\u034F\\u061C\\u115F\\u1160\\u17B4\\u17B5\\u180B-\\u180F\\u200B-\\u200F\\u202A-\\u202E\\u2060-\\u206F\\u3164\\uFE00-\\uFE0F\\uFEFF\\uFFA0]';
+const invisibleLetters =
+  '\\x00-\\x08\\x0A-\\x1F\\x7F-\\x9F\\u00AD\\u034F\\u061C\\u115F\\u1160\\u17B4\\u17B5\\u180B-\\u180F\\u200B-\\u200F\\u202A-\\u202E\\u2060-\\u206F\\u3164\\uFE00-\\uFE0F\\uFEFF\\uFFA0';
+const invisibleLetter = `[${invisibleLetters}]`;
 const invisible =
   `(?:(?:\\x1b|\\\\{1,8}u001b)\\[[0-9;?]{0,8}[A-Za-z]|${invisibleLetter}|\\uDB40[\\uDC00-\\uDFFF]` +
   '|\\\\{1,8}(?:[nr]|u(?:00[01][0-9a-f]|007f|00[89][0-9a-f]|00ad|034f|061c|180[b-f]|20[06][0-9a-f]|202[a-e]|fe0[0-9a-f]|feff))' +
@@ -191,13 +200,12 @@ function letterSpellings(letter: string): string {
   const code = letter.charCodeAt(0);
   const bytes = Buffer.from(letter);
   const spellings = [
-    letter === '\\' ? '\\\\{1,4}' : `${escapes}${literal(letter)}`,
+    letter === '\\' ? '\\\\{1,4}' : `${escapes}${letter === ' ' ? blank : literal(letter)}`,
     `\\\\${escapes}(?:u00|x)${code.toString(16).padStart(2, '0')}`,
     percent(code.toString(16).padStart(2, '0')),
     `&(?:amp;){0,4}#0{0,6}${code};`,
     `&(?:amp;){0,4}#x0{0,6}${code.toString(16)};`,
   ];
-  if (letter === ' ') spellings.push(blanks);
   // A name such as &lowbar; or &eacute;.
   if (!/[A-Za-z0-9]/.test(letter)) spellings.push('&(?:amp;){0,4}[A-Za-z]{2,8};');
   if (code > 0x7f)
@@ -207,11 +215,13 @@ function letterSpellings(letter: string): string {
       bytes.toString('latin1'),
       '\uFFFD',
     );
+  if (letter === ' ') return `(?:${spellings.join('|')})${run}`;
   return `(?:${spellings.join('|')})`;
 }
 
-/** A space of a passcode as a URL has it, or as lines are wrapped. */
-const blanks = '[\\s+]{1,8}?';
+/** A space of a passcode as a URL has it, or as lines are wrapped; several of them are one. */
+const blank = `[\\s+${invisibleLetters}]`;
+const run = '{1,64}?';
 
 /** Between two bytes, as in `50:61`, `50 61` and `0x50, 0x61`. No byte of printable text begins with the digit zero. */
 const hexSeparator = '[\\s:,x0-]{0,4}';
@@ -251,7 +261,7 @@ function encodings(passcode: string, notation: Notation): string[] {
 const literal = (letter: string): string => letter.replace(/[.*+?^${}()|[\]\\/-]/, '\\$&');
 
 const plainSpellings: Readonly<Record<string, string>> = {
-  ' ': blanks,
+  ' ': `${blank}${run}`,
   '"': `${escapes}"`,
   '\\': '\\\\{1,4}',
 };

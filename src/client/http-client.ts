@@ -178,7 +178,8 @@ async function parseProfileResponse(
   { accept, by, value }: { accept: Exchanges['accept']; by: IdentifierKind; value: string },
 ): Promise<Buffer | undefined> {
   if (await deniesUser(answer)) {
-    if (isMap(answer.json) && isMap(answer.json['record']))
+    const { record } = isMap(answer.json) ? answer.json : {};
+    if (isMap(record) && Object.keys(record).length > 0)
       throw invalidResponse(answer, 'a profile beside a failure');
     return undefined;
   }

@@ -29,8 +29,9 @@ export function exportedKind(
   options?: UploadMapping,
 ): keyof typeof marks | undefined {
   if (options && isMappedByUser(options)) return undefined;
-  if (header.includes('identity') && header.includes('evtName')) return undefined; // exported events have neither
-  if (header.includes('ts') && header.some((name) => marks.event.test(name))) return 'event';
+  const isUpload = header.includes('identity') && header.includes('evtName'); // exported events have neither
+  if (!isUpload && header.includes('ts') && header.some((name) => marks.event.test(name)))
+    return 'event';
   if (options && isEventRow((name) => header.includes(name), options)) return undefined;
   return header.some((name) => marks.profile.test(name)) ? 'profile' : undefined;
 }

@@ -68,6 +68,9 @@ describe('a passcode', () => {
     ['two words', 'two\n    words'],
     ['two words', 'two\u00a0words'],
     ['two words', 'two&nbsp;words'],
+    ['two   words', 'two   words'],
+    ['two   words', 'two%20%20%20words'],
+    ['two   words', 'two words'],
     ['a<b', 'a&lt;b'],
     ['a<b', 'a&amp;lt;b'],
     ['a<b', 'a&amp;amp;amp;amp;lt;b'],
@@ -262,6 +265,24 @@ describe('a secret of any length', () => {
     expect(redactor(secret)(`bad passcode ${secret.slice(0, 60)}...`)).toBe(
       `bad passcode [passcode]${secret.slice(42, 60)}...`,
     );
+  });
+
+  it.each(['changeme'.repeat(7), 'abcdefgh'.repeat(8), 'a'.repeat(64)])(
+    'that repeats itself is masked as a whole: %s',
+    (secret) => {
+      expect(redactor(secret)(`bad ${secret}, ${secret}${secret}.`)).toBe(
+        'bad [passcode], [passcode].',
+      );
+      const removed = typedSecretsRemover([], { ENGAGECTL_PASSCODE: secret })!;
+      expect(removed(`bad ${secret}x`)).toBe('bad [redacted]x');
+    },
+  );
+
+  it('with many spaces is searched in linear time', () => {
+    const secret = `aaaa${' '.repeat(12)}bbbb`;
+    const text = `aaaa${' '.repeat(56)}\n`.repeat(1000);
+    expect(redactor(secret)(text)).toContain('aaaa');
+    expect(redactor(secret)(`<${secret}>`)).toBe('<[passcode]>');
   });
 
   it('is not shown without its end from behind a megabyte of white space', () => {

@@ -170,6 +170,15 @@ describe('one user', () => {
     expect(existsSync(world.path('engagectl-get-profile.rejects.ndjson'))).toBe(false);
   });
 
+  it.each(['', ',"record":null', ',"record":{}'])(
+    'that a failure denies, does not exist: %s',
+    async (record) => {
+      await serve(() => answer(200, `{"status":"fail","error":"No user"${record}}`));
+      const { code, stderr } = await run(['a', '--max-attempts', '2']);
+      expect([code, stderr]).toEqual([3, expect.stringContaining('E-NOT-FOUND')]);
+    },
+  );
+
   it('with --json puts the summary on stderr, beside the record on stdout', async () => {
     await serve();
     const { stdout, stderr } = await run(['a', '--json']);

@@ -121,6 +121,15 @@ describe('a CSV that export-profiles wrote', () => {
     },
   );
 
+  it('is one although somebody added the name of an event', async () => {
+    const { world, service } = await serve();
+    writeFileSync(world.path('e.csv'), 'identity,evtName,profileData.City\nann,Charged,Rome\n');
+    expect((await world.run(['upload', 'e.csv'])).code).toBe(0);
+    expect(written(service).flat()).toEqual([
+      { identity: 'ann', type: 'profile', profileData: { City: 'Rome' } },
+    ]);
+  });
+
   it('warns of members that exported profiles do not have, which are not sent', async () => {
     const { world } = await serve();
     const ann = { identity: 'ann', profileData: { Score: 1 }, platformInfo: [], City: 'Oslo' };
