@@ -8,7 +8,6 @@ import { callingForServe } from './calls.js';
 import { writeTrustFile, resolveTls, type TrustFile, type Tls } from './tls.js';
 import { quoteForShell } from '../../wording.js';
 import { mask } from '../../ui/mask.js';
-import { variantValues } from '../../service/settings.js';
 import type { Credentials } from '../../config/credentials.js';
 import type { Runtime } from '../../runtime.js';
 import type { RunningService, ServiceOptions } from '../../service/start.js';
@@ -108,6 +107,7 @@ async function optionsOf(
 ): Promise<ServiceOptions> {
   const { checkedHeaderPrefix } = await import('../../config/credentials.js');
   const { latency, lag, pending, failRate, maxConcurrent, strict = false } = flags;
+  const { variantValues } = await import('../../service/settings.js');
   const { headerPrefixes: prefixes } = settings;
   return {
     dataDir: memory ? undefined : folder,
