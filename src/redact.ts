@@ -316,6 +316,8 @@ const isSpelled = (secret: string): boolean => secret.length <= longestSpelled;
 
 /** Shorter secrets would match parts of words by chance. */
 const shortestTyped = 6;
+/** Words of our messages: a passcode "passcode" occurs there anyway, and hiding it would only damage them. */
+const ownWord = /^(?:pass(?:code|word|phrase)|secret|api[-_]key|credentials?|signature)$/i;
 
 /**
  * Returns a function that removes secrets typed as a flag, as a variable or in a URL from a text, in all
@@ -335,8 +337,7 @@ export function typedSecretsRemover(
   const urls = [...variables.map(([, value]) => value), ...argv].flatMap(secretsOfUrl);
   const secrets = new Set([...flags, ...values, ...urls].map((secret) => secret.trim()));
   const typed = [...secrets]
-    // A passcode "passcode" occurs in messages anyway; hiding it there would only damage them.
-    .filter((secret) => secret.length >= shortestTyped && !secretName.test(secret))
+    .filter((secret) => secret.length >= shortestTyped && !ownWord.test(secret))
     .toSorted((a, b) => b.length - a.length);
   if (typed.length === 0) return undefined;
   const [spelled, files] = [typed.filter(isSpelled), typed.filter((secret) => !isSpelled(secret))];
@@ -377,7 +378,8 @@ function secretsOfUrl(text: string): string[] {
   const members = [...text.matchAll(/[?&#;]([\w.-]+)=([^&#\s]+)/g)]
     .filter(([, name = '']) => secretName.test(name))
     .map(([, , value = '']) => value);
-  return [password, ...members].flatMap((secret) => [secret, decoded(secret)]);
+  const parsed = URL.canParse(text) ? new URL(text).password : ''; // behind a user with an @
+  return [password, parsed, ...members].flatMap((secret) => [secret, decoded(secret)]);
 }
 
 function decoded(text: string): string {

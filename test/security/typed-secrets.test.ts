@@ -8,7 +8,7 @@ import { makeWorld, type World } from '../support/test-environment.js';
 // A secret may be typed wherever a value can be: as a flag, as a variable, as a part of a URL. Nothing that a command writes
 // holds it, in plain or encoded, but the config file in which it is saved.
 
-const secret = 'S3cr-t/77+Qx';
+const secret = 'S3cr-t/77+Password';
 const inUrl = encodeURIComponent(secret);
 
 interface Typed {
@@ -55,6 +55,10 @@ const places: Readonly<Record<string, Typed>> = {
   ENGAGECTL_QUEUE: {
     argv: ['fleet', 'status'],
     env: { ENGAGECTL_QUEUE: `redis://:${inUrl}@127.0.0.1:1` },
+  },
+  'ENGAGECTL_QUEUE, with an @ in the user': {
+    argv: ['fleet', 'status', secret, inUrl],
+    env: { ENGAGECTL_QUEUE: `redis://fleet@srv:${inUrl}@127.0.0.1:1` },
   },
   'user info of a base URL': { argv: ['doctor', '--base-url', `https://user:${inUrl}@a.example`] },
   'the query of a base URL': { argv: ['doctor', '--base-url', `https://a.example/?key=${inUrl}`] },
