@@ -608,16 +608,17 @@ describe.concurrent.each(isLong ? stores : stores.slice(0, 1))(
       limit,
     );
 
-    it.each([
+    it.for([
       ['that was refused', 'identity,n\nu1,1\n', /E-CREDENTIALS: .*: no ada…/],
       ['of a file without a header', 'ada.lovelace@mail.example,x\nu1,1\n', /has \\"ada…/],
-    ])(
+    ] as const)(
       'prints no address in the error of a failed shard %s',
-      async (_, text, shown) => {
+      { timeout: limit },
+      async ([, text, shown], test) => {
         await using store = await startStore();
         const error = 'no ada.lovelace@mail.example';
         await using server = await startFaultServer([answer(401, { status: 'fail', error })]);
-        const fleet = await makeFleet(store, server.url);
+        const fleet = await makeFleet(store, server.url, test);
         writeFileSync(fleet.world.path('users.csv'), text);
         const run = await fleet.submit(...upload, '--shards', '1');
         await fleet.run('work', '--drain');
@@ -626,7 +627,6 @@ describe.concurrent.each(isLong ? stores : stores.slice(0, 1))(
         expect(JSON.stringify(part)).toMatch(shown);
         expect(JSON.stringify(part)).not.toContain('lovelace');
       },
-      limit,
     );
 
     it('reports why a shard fails while its status is read', async (test) => {
