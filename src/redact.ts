@@ -16,8 +16,8 @@ const longestWhole = 50;
 const pieceLength = 30;
 /** Longest secret with escapes between its letters, which take time to compile. */
 const longestEscaped = 100;
-/** Longer texts are no secrets but files taken for one, of which only plain pieces are removed. */
-const longestSpelled = 4096;
+/** Most characters of a passcode (config/credentials.ts). Of longer texts that were typed, only plain pieces are removed. */
+const longestSecret = 4096;
 
 /**
  * Redacts text from the service for display: removes the passcode, which the service might echo, puts it
@@ -35,7 +35,7 @@ export function redactor(passcode: string): Redact {
     let text = onOneLine(masked(words.slice(0, firstRead)));
     if (words.length > firstRead && text.length < firstRead / 2) {
       const start = masked(words.slice(0, mostRead));
-      // What is left may be short: it must not end with a secret that is cut off.
+      // The end is left out, because a secret may be cut off there, and all of a short text is shown.
       text = onOneLine(words.length > mostRead ? start.slice(0, -firstRead) : start);
     }
     return cut(text, words.length);
@@ -178,13 +178,11 @@ function spellingsOf(passcode: string, notation: Notation): string {
   return [plain, ...encodings(passcode, notation)].join('|');
 }
 
-/**
- * Zero-width, blank and control characters, line ends included (a UTF-16 text has a NUL for each letter) and terminal sequences between two
- * letters, plain or escaped; bounded, as above.
- */
+/** Zero-width, blank and control characters, line ends included; a UTF-16 text has a NUL for each letter. */
 const invisibleLetters =
   '\\x00-\\x08\\x0A-\\x1F\\x7F-\\x9F\\u00AD\\u034F\\u061C\\u115F\\u1160\\u17B4\\u17B5\\u180B-\\u180F\\u200B-\\u200F\\u202A-\\u202E\\u2060-\\u206F\\u3164\\uFE00-\\uFE0F\\uFEFF\\uFFA0';
 const invisibleLetter = `[${invisibleLetters}]`;
+/** These and terminal sequences between two letters, plain or escaped; bounded, since there may be a million. */
 const invisible =
   `(?:(?:\\x1b|\\\\{1,8}u001b)\\[[0-9;?]{0,8}[A-Za-z]|${invisibleLetter}|\\uDB40[\\uDC00-\\uDFFF]` +
   '|\\\\{1,8}(?:[nr]|u(?:00[01][0-9a-f]|007f|00[89][0-9a-f]|00ad|034f|061c|180[b-f]|20[06][0-9a-f]|202[a-e]|fe0[0-9a-f]|feff))' +
@@ -199,8 +197,9 @@ const percent = (hex: string): string => hex.replaceAll(/../g, '%(?:25){0,4}$&')
 function letterSpellings(letter: string): string {
   const code = letter.charCodeAt(0);
   const bytes = Buffer.from(letter);
+  const plain = letter === ' ' ? blank : literal(letter);
   const spellings = [
-    letter === '\\' ? '\\\\{1,4}' : `${escapes}${letter === ' ' ? blank : literal(letter)}`,
+    letter === '\\' ? '\\\\{1,4}' : `${escapes}${plain}`,
     `\\\\${escapes}(?:u00|x)${code.toString(16).padStart(2, '0')}`,
     percent(code.toString(16).padStart(2, '0')),
     `&(?:amp;){0,4}#0{0,6}${code};`,
@@ -215,8 +214,7 @@ function letterSpellings(letter: string): string {
       bytes.toString('latin1'),
       '\uFFFD',
     );
-  if (letter === ' ') return `(?:${spellings.join('|')})${run}`;
-  return `(?:${spellings.join('|')})`;
+  return `(?:${spellings.join('|')})${letter === ' ' ? run : ''}`;
 }
 
 /** A space of a passcode as a URL has it, or as lines are wrapped; several of them are one. */
@@ -266,7 +264,7 @@ const plainSpellings: Readonly<Record<string, string>> = {
   '\\': '\\\\{1,4}',
 };
 const escaped: Notation = { spellings: letterSpellings, between: invisible };
-/** Of the patterns for escapes, three quarters of the time to compile are those of escapes between two letters. */
+/** For pieces: escapes between two letters would take three quarters of the time to compile a pattern. */
 const escapedPiece: Notation = { spellings: letterSpellings, between: `${invisibleLetter}{0,8}` };
 const unescaped: Notation = {
   spellings: (letter) => plainSpellings[letter] ?? literal(letter),
@@ -312,8 +310,6 @@ export const withoutTypedSecrets = (argv: readonly string[]): string[] =>
 const flagOf = (word: string | undefined, pattern: RegExp): string =>
   pattern.exec(word ?? '')?.[1] ?? '';
 
-const isSpelled = (secret: string): boolean => secret.length <= longestSpelled;
-
 /** Shorter secrets would match parts of words by chance. */
 const shortestTyped = 6;
 /** Words of our messages: a passcode "passcode" occurs there anyway, and hiding it would only damage them. */
@@ -340,9 +336,12 @@ export function typedSecretsRemover(
     .filter((secret) => secret.length >= shortestTyped && !ownWord.test(secret))
     .toSorted((a, b) => b.length - a.length);
   if (typed.length === 0) return undefined;
-  const [spelled, files] = [typed.filter(isSpelled), typed.filter((secret) => !isSpelled(secret))];
-  const pieces = files.flatMap(piecesOf);
-  const replaced = replacer(spelled, redacted, spellingsOf);
+  const pieces = typed.filter(({ length }) => length > longestSecret).flatMap(piecesOf);
+  const replaced = replacer(
+    typed.filter(({ length }) => length <= longestSecret),
+    redacted,
+    spellingsOf,
+  );
   return (text) => replaced(pieces.reduce((rest, piece) => rest.replaceAll(piece, redacted), text));
 }
 

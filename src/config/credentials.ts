@@ -181,7 +181,7 @@ export const checkedPasscode = (value: string, source: string): string =>
 export const checkedAccountId = (value: string, source: string): string =>
   fitForHeader('the account id', value, source);
 
-/** Maximum characters of a passcode: those of cloud services have up to 3,000. */
+/** Maximum characters of a passcode, as the redaction has it: those of cloud services have up to 3,000. */
 const longestSecret = 4096;
 
 /** Throws E-CONFIG, without the value, if a header could not carry it, or if it is too long. */
@@ -242,6 +242,7 @@ function failureOf(check: () => unknown): string[] {
 
 /** Unlocking a secret store may require the user. */
 const patienceMs = 60_000;
+
 /**
  * Runs a shell command and returns the passcode from the first line of its standard output. Its standard
  * input is empty, because records may be on ours; its standard error is not shown, because its content

@@ -230,10 +230,8 @@ function contradiction<T extends string>(
   const text = new TextSlice();
   for (const index of values.named(similarColumns[part])) {
     const column = values.nameAt(index);
-    const isText = values.readAt(index, column, text) === undefined;
-    const found = isText
-      ? wordOf<string>(text, part === 'status' ? statesOfUsers : words, asMeant)
-      : undefined;
+    if (values.readAt(index, column, text)) continue;
+    const found = wordOf<string>(text, part === 'status' ? statesOfUsers : words, asMeant);
     if (found === undefined || found === supplied) continue;
     return valueError(
       column,

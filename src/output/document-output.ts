@@ -15,6 +15,7 @@ import {
   spillPath,
   spoolPath,
   type Target,
+  type FileTarget,
 } from './partial-file.js';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
@@ -148,24 +149,23 @@ export async function prepareOutputs(
   runtime: OutputPlace,
   { ownPartials }: { readonly ownPartials: boolean },
 ): Promise<void> {
-  await refuseTargets(outputs, runtime);
+  const targets = await refuseTargets(outputs, runtime);
   if (ownPartials) return;
-  for (const options of outputs) {
-    const target = await targetOf(options, runtime);
-    if (target.kind !== 'file') continue;
+  for (const [options, target] of targets) {
     if (options.fresh) await movePartialsAside(target);
     else await refusePartial(target);
   }
 }
 
 /**
- * Refuses targets without changing anything. Throws E-OUTPUT-EXISTS, E-FILE-WRITE, and E-USAGE if two
+ * Refuses targets without changing anything, and returns those that are files. Throws E-OUTPUT-EXISTS, E-FILE-WRITE, and E-USAGE if two
  * names lead to one file.
  */
 export async function refuseTargets(
   outputs: readonly OutputOptions[],
   runtime: OutputPlace,
-): Promise<void> {
+): Promise<Map<OutputOptions, FileTarget>> {
+  const targets = new Map<OutputOptions, FileTarget>();
   const names = new Map<string, string>();
   for (const options of outputs) {
     const target = await targetOf(options, runtime);
@@ -181,7 +181,9 @@ export async function refuseTargets(
     }
     names.set(path, name);
     await refuseExisting(target, options.overwrite);
+    targets.set(options, target);
   }
+  return targets;
 }
 
 interface Sinking {
