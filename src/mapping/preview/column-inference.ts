@@ -429,6 +429,10 @@ export const inferIdentityByName = (header: readonly string[]): string | undefin
 const isNestedKey = ({ name, isNested }: ColumnSample): boolean =>
   isNested && /(?:identity|objectid)$/.test(normalizeName(name));
 
+/** Whether visitors may have named it: `user.id` is a program's name, `answers.customer id` may be that of a question. */
+const isNamedByVisitors = ({ name, isNested }: ColumnSample): boolean =>
+  isNested && !names.includes(normalizeName(name));
+
 /**
  * Returns the identity column that the options name; otherwise the likeliest by name of those that nearly every row
  * has and, for profiles, that has hardly any duplicates. Without rows, only the name counts.
@@ -446,5 +450,6 @@ export function inferIdentity(
     const isFit = isId && filled >= 0.9 * rows && (kind === 'event' || isDistinct);
     return !isTaken && (name === 'identity' || (isFit && Number.isFinite(rankOf(name))));
   });
-  return candidates.toSorted((a, b) => rankOf(a.name) - rankOf(b.name))[0]?.name;
+  const ranked = candidates.toSorted((a, b) => rankOf(a.name) - rankOf(b.name));
+  return (ranked.find((column) => !isNamedByVisitors(column)) ?? ranked[0])?.name;
 }

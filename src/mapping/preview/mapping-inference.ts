@@ -122,7 +122,10 @@ function keysFor(
     taken.add(meant);
     return meant;
   };
-  return new Map(columns.map((column) => [column.name, keyOf(column)]));
+  // Visitors may name the values within an object: those get a field only if no column outside of it does.
+  const outermostFirst = columns.toSorted((a, b) => Number(a.isNested) - Number(b.isNested));
+  const keys = new Map(outermostFirst.map((column) => [column.name, keyOf(column)]));
+  return new Map(columns.map(({ name }) => [name, keys.get(name)!]));
 }
 
 function meantBy(column: ColumnSample, name: string, { kind, tsNow, eventName }: UploadMapping) {

@@ -87,6 +87,27 @@ describe('upload --preview --write-mapping', () => {
     ]);
   });
 
+  const answers = { 'customer id': 'bob', email: 'bob@x.de', date: '1999-01-01', event: 'Left' };
+  it.each([
+    ['identity and Email', { answers, email: 'a@x.de' }, [], 'email', '"identity":"a@x.de"'],
+    ['Email', { identity: 'a', answers, email: 'a@x.de' }, [], 'identity', '"Email":"a@x.de"'],
+    [
+      'time and name of an event',
+      { answers, identity: 'a', event: 'Seen', time: '2026-01-02T03:04:05Z' },
+      ['--type', 'event'],
+      'identity',
+      '"evtName":"Seen","ts":1767323045',
+    ],
+    ['an identity that a program nests', { id: 'row 1', user: { id: 'a' } }, [], 'user.id', '"a"'],
+  ])('prefers columns to the values that visitors name: %s', async (_, row, flags, key, sent) => {
+    const world = worldWith({ 'n.ndjson': `${JSON.stringify(row)}\n` });
+    const draft = ['upload', 'n.ndjson', ...flags, '--preview', '--write-mapping', 'm.json'];
+    const { code, stderr } = await world.run(draft);
+    expect([code, stderr]).toEqual([0, expect.stringContaining(`identity "${key}"`)]);
+    const drafted = ['upload', 'n.ndjson', ...flags, '--preview', '--mapping', 'm.json'];
+    expect((await world.run(drafted)).stdout).toContain(sent);
+  });
+
   it('drafts an object whose name ends in a backslash', async () => {
     const rows = [
       { identity: 'u1', plan: 'x' },
