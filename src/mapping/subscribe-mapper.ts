@@ -96,14 +96,22 @@ const domainMarks = /[!-,/:-@[-^`{-~]/;
 /** What no email address has beside its `@`: another one, or a blank. A phone number may have blanks. */
 const secondAddress = /[@\s]/u;
 
+/** What no phone number has: letters, a second plus sign, and marks between two numbers, as in `+47… / +47…`. */
+const numberMarks = /(?!^)\+|[&/，、\p{L}]/u;
+
 /**
  * Returns why a text is not a single address or number, or undefined. The service would accept it, and people who
  * unsubscribed would still get messages.
  */
-function addressMarkError(text: TextSlice): string | undefined {
+function addressMarkError(text: TextSlice, type: unknown): string | undefined {
   const value = text.toString();
   const rest = value.includes('@') ? value.replace('@', '') : '';
-  const mark = (addressMarks.exec(value) ?? secondAddress.exec(rest) ?? emailMark(value))?.[0];
+  const isNumber = (type === 'phone' || type === 'whatsapp') && !value.includes('@');
+  const marks =
+    addressMarks.exec(value) ??
+    secondAddress.exec(rest) ??
+    (isNumber ? numberMarks.exec(value) : null);
+  const mark = (marks ?? emailMark(value))?.[0];
   if (mark === undefined) return undefined;
   return `${quoteValue(text)} contains ${JSON.stringify(mark)}: give one address or number per row, without a name, quotes, brackets or a prefix`;
 }
@@ -145,8 +153,9 @@ export function subscribeMapper(options: SubscribeMapping): Mapper {
     );
   };
 
-  const valueFailure = (): RejectReason | undefined => {
-    const failure = addressError(text) ?? placeholderError(values, text) ?? addressMarkError(text);
+  const valueFailure = (type: unknown): RejectReason | undefined => {
+    const failure =
+      addressError(text) ?? placeholderError(values, text) ?? addressMarkError(text, type);
     return failure === undefined ? undefined : valueError(values.columnOf('value'), failure);
   };
 
@@ -154,7 +163,7 @@ export function subscribeMapper(options: SubscribeMapping): Mapper {
     if (!values.isNamed) return validationError('a record must be a JSON object');
     const type = word('type', subscriptionTypes, options.type);
     const status = word('status', statusWords, options.status);
-    const failure = values.readOptional('value', text) ?? valueFailure();
+    const failure = values.readOptional('value', text) ?? valueFailure(type);
     if (typeof type === 'object' || typeof status === 'object' || failure) {
       const failures = [type, status, failure].filter((each) => typeof each === 'object');
       return validationError(failures.map(({ error }) => error).join('; '));

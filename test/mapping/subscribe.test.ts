@@ -97,6 +97,19 @@ describe('a subscription row', () => {
       ['email', value, 'Unsubscribe'],
       `column "value": ${JSON.stringify(value)} contains "${mark}": give one address or number per row, without a name, quotes, brackets or a prefix`,
     ]),
+    ...[
+      ['+4799999999 / 98888888', '/'],
+      ['+4799999999 +4798888888', '+'],
+      ['+4799999999&4798888888', '&'],
+      ['+4799999999，4798888888', '，'],
+      ['+4799999999、4798888888', '、'],
+      ['+4799999999 or 4798888888', 'o'],
+      ['tel +4799999999', 't'],
+      ['+4.799999999E9', 'E'],
+    ].map(([value = '', mark]): [string[], string] => [
+      ['whatsapp', value, 'Unsubscribe'],
+      `column "value": ${JSON.stringify(value)} contains "${mark}": give one address or number per row, without a name, quotes, brackets or a prefix`,
+    ]),
     [['phone', '+1\0', 'Unsubscribe'], 'column "value": "+1\\u0000" contains a control character'],
   ])('rejects the row %j', (cells, error) => {
     expect(outcome(csvRows(header, [cells]))).toEqual(['validate', error]);
