@@ -26,14 +26,23 @@ export async function runProcess(): Promise<void> {
   process.argv = process.argv.slice(0, 2); // kept once, because it may name many thousands of files
   const runtime = nodeRuntime(stop.signal, onStatusRequest);
   Object.defineProperty(runtime, 'stderr', { get: lazyStderr });
-  const code = await main(argv, runtime);
-  await new Promise(setImmediate); // an error of the last write is reported on the next turn
-  if (unwritten && code === exitCodes.ok) {
+  const print = async (error: EngagectlError) => {
     const { rawDisplaySettings } = await import('./ui/display-settings.js');
     const { printError } = await import('./ui/error-message.js');
-    printError(unwritten, runtime, rawDisplaySettings(argv, runtime));
-  }
+    printError(error, runtime, rawDisplaySettings(argv, runtime));
+    return error.exitCode;
+  };
+  const ended = await Promise.race([main(argv, runtime), nothingLeft()]);
+  const code = typeof ended === 'number' ? ended : await print(ended);
+  await new Promise(setImmediate); // an error of the last write is reported on the next turn
+  if (unwritten && code === exitCodes.ok) await print(unwritten);
   process.exitCode = mostSerious(unwritten ? [code, unwritten.exitCode] : [code]);
+}
+
+/** Resolves when nothing can happen any more: if the command still waits then, Node would end with exit code 0. */
+async function nothingLeft(): Promise<EngagectlError> {
+  await new Promise((resolve) => process.once('beforeExit', resolve));
+  return new EngagectlError('E-DEFECT', 'the command ended before its work did');
 }
 
 const stopSignals = {

@@ -275,6 +275,13 @@ function addressOf(url: string): { protocol: string; displayUrl: string } {
       fix: 'write %2F, %3F and %23 for them in the password, %40 for an @ behind the host, and two slashes in front of the user',
     });
   }
+  const port = searchParams.getAll('port').at(-1) ?? '';
+  if (!/^\d*$/.test(port) || Number(port) > 65_535) {
+    throw new EngagectlError('E-USAGE', 'the port in the address of the queue is not a port', {
+      why: 'a port is a number from 1 to 65535',
+      fix: 'write it behind the host, as in postgres://user@localhost:5432/fleet',
+    });
+  }
   const database = pathname.slice(1) || (searchParams.getAll('db').at(-1) ?? '0');
   if (protocol.startsWith('redis') && !/^\d+$/.test(database)) {
     throw new EngagectlError('E-USAGE', `the database "${database}" of the queue is not a number`, {

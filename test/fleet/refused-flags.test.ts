@@ -2,6 +2,7 @@ import { verifiedUrl } from '../../src/fleet/queue-store.js';
 import { writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { accountAt } from '../support/account-environment.js';
+import { BinProcess } from '../support/processes/bin-process.js';
 import { makeWorld } from '../support/test-environment.js';
 
 // Flags that a fleet would ignore are refused before a file is read or a queue is opened.
@@ -82,6 +83,23 @@ it.each(['/staging', '/1/2', '/%31', '?db=staging', '?db='])(
     expect([code, stderr]).toEqual([2, expect.stringMatching(/E-USAGE: .* database .* number/)]);
   },
 );
+
+it.each(['70000', 'abc', '1e3', '-1'])('refuses a PostgreSQL at the port %s', async (port) => {
+  const env = { ENGAGECTL_QUEUE: `postgres://127.0.0.1/fleet?port=${port}` };
+  const { code, stderr } = await makeWorld({ env }).run(['fleet', 'init']);
+  expect([code, stderr]).toEqual([2, expect.stringMatching(/E-USAGE: the port .* not a port/)]);
+});
+
+it('fails if the driver of the queue waits for what never comes', async () => {
+  const env = { ENGAGECTL_QUEUE: 'postgres://u@127.0.0.1/fleet', PGPORT: 'abc' };
+  const { code, stdout, stderr } = await new BinProcess(
+    makeWorld(),
+    ['fleet', 'init'],
+    env,
+  ).outcome();
+  expect([code, stdout]).toEqual([1, '']);
+  expect(stderr).toContain('error E-DEFECT: the command ended before its work did');
+});
 
 it.each(['rediss://127.0.0.1:1', 'postgres://127.0.0.1:1/fleet'])(
   'refuses %s if NODE_TLS_REJECT_UNAUTHORIZED=0 turns off the check of certificates',
