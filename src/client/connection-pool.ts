@@ -71,7 +71,7 @@ function proxyVariables(env: Env) {
         `the environment variable ${name} is not an http(s) URL`,
         {
           why: 'requests would go through the proxy that it names',
-          fix: `set it like ${name}=http://proxy.example:3128, or unset it`,
+          fix: `set it like ${name}=http://user:password@proxy.example:3128 (in user and password, write %25 for %, %2F for /, %3F for ?, %23 for # and %40 for @), or unset it`,
         },
       );
     }
@@ -79,11 +79,16 @@ function proxyVariables(env: Env) {
   return proxies;
 }
 
-/** Whether undici accepts an address: a path may be a part of a password that was not encoded. */
+/** Whether undici accepts an address: what is behind the host may be a part of a password that was not encoded. */
 function isProxy(text: string): boolean {
   if (!URL.canParse(text)) return false;
-  const { protocol, pathname } = new URL(text);
-  return /^https?:$/.test(protocol) && pathname === '/';
+  const { protocol, pathname, search, hash, username, password } = new URL(text);
+  try {
+    decodeURIComponent(username + password);
+  } catch {
+    return false;
+  }
+  return /^https?:$/.test(protocol) && pathname + search + hash === '/';
 }
 
 /**

@@ -88,6 +88,9 @@ it.each([
   'socks5://u:proxy-secret@127.0.0.1',
   'http://',
   'http://u:p@x/proxy-secret@127.0.0.1:1',
+  'http://u:proxy-secret%zz@127.0.0.1:1',
+  'http://127.0.0.1:1/?token=proxy-secret',
+  'http://127.0.0.1:1#proxy-secret',
 ])('refuses the proxy %s without quoting it', async (url) => {
   const create = clientOf(target, { env: { HTTPS_PROXY: url } });
   const error: unknown = await create.catch((thrown: unknown) => thrown);

@@ -28,9 +28,9 @@ export function checkProxy(url: URL, { env }: Pick<Runtime, 'env'>): string {
   return `${how}: ${set.join(' ')}`;
 }
 
-/** Redacts the password of a URL, with or without a scheme. */
+/** Redacts the password of a URL, with or without a scheme, and removes what follows its path. */
 const withoutPassword = (value: string): string =>
-  value.replace(/^([a-z][\w+.-]*:\/\/)?[^]*@/i, '$1***@');
+  value.replace(/^([a-z][\w+.-]*:\/\/)?[^]*@/i, '$1***@').replace(/[?#][^]*$/, '');
 
 /** Whether a proxy makes the connection and resolves the host name. */
 function usesProxy({ hostname }: URL, env: Env): boolean {
