@@ -275,7 +275,7 @@ const redacted = '[redacted]';
 
 /** Names of flags, variables and query members with secret values; names of secret files are not included. */
 const secretName =
-  /pass(?:code|word|wd|phrase)?(?:[-_]command)?$|secret$|token$|(?:api|access|private)[-_]?key$|credentials?$|signature$|^sig$|^push-hook$/i;
+  /pass(?:[-_]?(?:code|word|wd|phrase)s?)?(?:[-_](?:command|stdin))?$|secret$|token$|(?:api|access|private)[-_]?key$|credentials?$|signature$|^sig$|^push-hook$/i;
 
 /** Removes secrets from URLs in a text: user and password, and values of queries and fragments. */
 export const withoutUrlSecrets = (text: string): string =>
@@ -301,11 +301,15 @@ function withoutUser(urls: string): string {
  */
 export const withoutTypedSecrets = (argv: readonly string[]): string[] =>
   argv.map((word, at) => {
-    if (secretName.test(flagOf(argv[at - 1], /^--?([\w-]+)$/))) return redacted;
+    if (isSecretOf(flagOf(argv[at - 1], /^--?([\w-]+)$/), word)) return redacted;
     const flag = flagOf(word, /^--?([\w-]+)=/);
     if (secretName.test(flag)) return `${word.slice(0, word.indexOf('='))}=${redacted}`;
     return withoutUrlSecrets(word).replace(/^(\S*:\/\/[^?#]*)([?#])[^]*$/, `$1$2${redacted}`);
   });
+
+/** Whether a word behind a flag is a secret. `--passcode-stdin` has no value, but one might be typed. */
+const isSecretOf = (flag: string, word: string): boolean =>
+  secretName.test(flag) && !(flag.endsWith('stdin') && word.startsWith('-'));
 
 const flagOf = (word: string | undefined, pattern: RegExp): string =>
   pattern.exec(word ?? '')?.[1] ?? '';
@@ -323,11 +327,18 @@ export function typedSecretsRemover(
   argv: readonly string[],
   env: Readonly<Record<string, string>>,
 ): ((text: string) => string) | undefined {
-  const variables = Object.entries(env).filter(([name]) => /^ENGAGECTL_|_proxy$/i.test(name));
+  // A variable may be typed behind the command's name instead of in front of it.
+  const typedPairs = argv.flatMap((word) => {
+    const [, name, value] = /^(\w+)=([^]*)$/.exec(word) ?? [];
+    return name === undefined || value === undefined ? [] : [[name, value] as const];
+  });
+  const variables = [...Object.entries(env), ...typedPairs].filter(([name]) =>
+    /^ENGAGECTL_|_proxy$/i.test(name),
+  );
   const flags = argv.flatMap((word, at) => {
     const [, name = '', value = argv[at + 1] ?? ''] = /^--?([\w-]+)(?:=([^]*))?$/.exec(word) ?? [];
     // A command that prints a passcode is not a secret; logs omit it anyway.
-    return secretName.test(name) && !name.endsWith('-command') ? [value] : [];
+    return isSecretOf(name, value) && !name.endsWith('-command') ? [value] : [];
   });
   const values = variables.filter(([name]) => secretName.test(name)).map(([, value]) => value);
   const urls = [...variables.map(([, value]) => value), ...argv].flatMap(secretsOfUrl);

@@ -25,6 +25,13 @@ const places: Readonly<Record<string, Typed>> = {
   '--passcode=': { argv: [...upload, `--passcode=${secret}`] },
   '-passcode': { argv: [...upload, '-passcode', secret] },
   '-passcode=': { argv: [...upload, `-passcode=${secret}`] },
+  '--pass-code': { argv: [...upload, '--pass-code', secret] },
+  '--passcode-stdin': { argv: ['config', 'set', '--region', 'x', '--passcode-stdin', secret] },
+  'a variable behind the name of the command': {
+    argv: [`ENGAGECTL_PASSCODE=${secret}`, ...upload],
+    env: account,
+  },
+  'a variable as an input': { argv: ['upload', `ENGAGECTL_PASSCODE=${secret}`], env: at },
   '--api-key': { argv: [...upload, '--api-key', secret] },
   '--token': { argv: [...upload, '--token', secret] },
   '--passcode-command': {
@@ -88,6 +95,18 @@ const places: Readonly<Record<string, Typed>> = {
   'a proxy': {
     argv: ['doctor', '--timeout', '1s', '--max-attempts', '1'],
     env: { ...at, HTTPS_PROXY: `http://user:${inUrl}@127.0.0.1:1` },
+  },
+  'a proxy, with a percent sign': {
+    argv: ['get-profile', 'ann'],
+    env: {
+      ...account,
+      ENGAGECTL_BASE_URL: 'https://a.example',
+      HTTPS_PROXY: `http://user:%${secret}@127.0.0.1:1`,
+    },
+  },
+  'the query of a proxy': {
+    argv: ['doctor', '--timeout', '1s', '--max-attempts', '1'],
+    env: { ...at, HTTPS_PROXY: `http://127.0.0.1:1/?x=${secret}` },
   },
   'a proxy without a scheme': {
     argv: ['doctor', '--timeout', '1s', '--max-attempts', '1'],
