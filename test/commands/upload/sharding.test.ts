@@ -112,7 +112,7 @@ describe('--shard', () => {
   it('hashes the type as it is sent, from a cell, a member or a flag', async () => {
     const { service, world } = await serve();
     const types = ['phone', 'Email', 'WHATSAPP', ''];
-    const rows = Array.from({ length: 40 }, (_, n) => ({ type: types[n % 4]!, value: `v"${n}` }));
+    const rows = Array.from({ length: 40 }, (_, n) => ({ type: types[n % 4]!, value: `4"${n}` }));
     const ours = rows.filter(
       ({ type, value }) => shardOf(`${type.toLowerCase() || 'email'}\0${value}`, 3) === 2,
     );
