@@ -11,7 +11,7 @@ import { checkWritablePath, refuseInputAsOutput } from '../../files/path-checks.
 import { isLocked, type FileLock } from '../../files/file-lock.js';
 import { makeStateFolder } from '../run/run-folder.js';
 import { lockOrWait, runsFolder } from '../run/open-run.js';
-import { formatShard, shardName, shardPath } from '../shard.js';
+import { formatShard, shardName } from '../shard.js';
 import { escapeCsvCell, quoteCsvCell } from '../../output/formats.js';
 import { isUserKey, newSecret, type RecordKey } from '../../text/record-hash.js';
 import { inputFormatOfName, isTableName, parseFileName } from '../../contract/file-formats.js';
@@ -153,10 +153,14 @@ function refuseOthers(request: WriteRequest, { words }: JobContext): void {
       fix: `add ${option('changed')}, or omit ${option(alone)}`,
     });
   }
-  if (request.gone !== undefined && request.limit !== undefined) {
+  const part = (['limit', 'shard'] as const).find((name) => request[name] !== undefined);
+  if (request.gone !== undefined && part) {
     throw new EngagectlError('E-USAGE', `${option('gone')} requires the whole input`, {
-      why: `all users after the first ${request.limit} records would count as missing`,
-      fix: `omit ${option('limit')}, or omit ${option('gone')}`,
+      why:
+        part === 'limit'
+          ? `all users after the first ${request.limit} records would count as missing`
+          : 'a user would count as missing whose record is in another shard, because it cannot be read or has another key',
+      fix: `omit ${option(part)}, or omit ${option('gone')}`,
     });
   }
   if (changed && order === 'none') {
@@ -297,7 +301,7 @@ function uncomparedReason(
 /** Opens the file of missing keys, published when complete. Throws E-USAGE for an input, E-FILE-WRITE. */
 function openGone(request: WriteRequest, { runtime: { cwd, uid }, words }: JobContext) {
   if (request.gone === undefined) return undefined;
-  const name = shardPath(request.gone, request.shard);
+  const name = request.gone;
   const file = path.resolve(cwd, name);
   const place = { name, what: 'the file', option: words.option('gone', '<file>') };
   refuseInputAsOutput(file, readFilesOf(request), {
