@@ -38,7 +38,7 @@ export function inferMapping(sampled: SampledRows, given: UploadMapping): Mappin
   const others = columns.filter(({ name }) => !keys.has(name));
   const isDropped = ({ name }: ColumnSample) => drop.has(name) || only?.has(name) === false;
   const sent = others.filter((column) => !isDropped(column));
-  const map = keysFor(sent, given, sampled.isCsv);
+  const map = keysFor(sent, { ...sampled, columns, given });
   const isPart = ({ name }: ColumnSample) => given.kind === 'event' && isEventPart(map.get(name));
   const data = sent.filter((column) => !isPart(column));
   const listed = [...map].filter(([, key]) => !reservedKeys.has(key));
@@ -102,39 +102,47 @@ const isEventPart = (key: string | undefined): boolean => key === 'ts' || key ==
 /** Keys of the record, which no column of data is mapped to. */
 const reservedKeys: ReadonlySet<string> = new Set(['identity', 'objectId']);
 
-/** Returns the key of each column: default fields in the service's spelling, others trimmed. */
+/**
+ * Returns the key of each column that is sent: default fields in the service's spelling, others trimmed. Visitors may name
+ * the values within an object: these get no field that any column outside of it is named like.
+ */
 function keysFor(
-  columns: readonly ColumnSample[],
-  given: UploadMapping,
-  isCsv: boolean,
+  sent: readonly ColumnSample[],
+  { columns, isCsv, given }: Sampled,
 ): Map<string, string> {
-  const taken = new Set([
-    ...reservedKeys,
-    ...columns.map(({ name }) => given.map.get(name) ?? name),
-  ]);
+  const taken = new Set([...reservedKeys, ...sent.map(({ name }) => given.map.get(name) ?? name)]);
+  const outer = columns.filter(({ isNested }) => !isNested);
+  const fields = new Set(outer.map(({ name }) => fieldNamed(name, given)));
   const keyOf = (column: ColumnSample): string => {
     const { name } = column;
     const named = given.map.get(name);
     if (named !== undefined) return named;
     const own = isCsv ? name : nameWithin(name);
-    const meant = meantBy(column, own, given) ?? own.trim();
+    const field = fieldNamed(own, given);
+    if (column.isNested && field !== undefined && fields.has(field)) return name;
+    const meant = meantBy(column, field, given) ?? own.trim();
     if (meant === name || meant === '' || taken.has(meant)) return name;
     taken.add(meant);
     return meant;
   };
-  // Visitors may name the values within an object: those get a field only if no column outside of it does.
-  const outermostFirst = columns.toSorted((a, b) => Number(a.isNested) - Number(b.isNested));
-  const keys = new Map(outermostFirst.map((column) => [column.name, keyOf(column)]));
-  return new Map(columns.map(({ name }) => [name, keys.get(name)!]));
+  return new Map(sent.map((column) => [column.name, keyOf(column)]));
 }
 
-function meantBy(column: ColumnSample, name: string, { kind, tsNow, eventName }: UploadMapping) {
-  if (kind === 'profile') return suggestField(name);
+/** Returns the default field of a profile, or the part of an event, that a column is named like. */
+function fieldNamed(name: string, { kind }: UploadMapping): string | undefined {
+  if (kind === 'profile')
+    return profileFields.has(name) || isReachabilityFlag(name) ? name : suggestField(name);
   const word = normalizeName(name);
-  const isTime = tsNow === undefined && column.isTime;
-  if (isTime && eventWords.ts.some((name) => name === word)) return 'ts';
+  return (['ts', 'evtName'] as const).find((part) =>
+    eventWords[part].some((each) => each === word),
+  );
+}
+
+function meantBy(column: ColumnSample, field: string | undefined, given: UploadMapping) {
+  const { tsNow, eventName } = given;
+  if (field === 'ts') return tsNow === undefined && column.isTime ? field : undefined;
   const isName = eventName === undefined && column.isText && column.filled > 0;
-  return isName && eventWords.evtName.some((name) => name === word) ? 'evtName' : undefined;
+  return field === 'evtName' && !isName ? undefined : field;
 }
 
 /** Types of the default fields that are not text. Flags are boolean by default. */

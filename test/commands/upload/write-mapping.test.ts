@@ -98,6 +98,14 @@ describe('upload --preview --write-mapping', () => {
       'identity',
       '"evtName":"Seen","ts":1767323045',
     ],
+    ['Email beside an identity', { email: 'a@x.de', answers }, [], 'email', '"answers.email":'],
+    [
+      'a flag',
+      { identity: 'a', answers: { 'MSG-email': true }, 'msg-email': false },
+      [],
+      'identity',
+      '"MSG-email":false',
+    ],
     ['an identity that a program nests', { id: 'row 1', user: { id: 'a' } }, [], 'user.id', '"a"'],
   ])('prefers columns to the values that visitors name: %s', async (_, row, flags, key, sent) => {
     const world = worldWith({ 'n.ndjson': `${JSON.stringify(row)}\n` });
@@ -107,6 +115,26 @@ describe('upload --preview --write-mapping', () => {
     const drafted = ['upload', 'n.ndjson', ...flags, '--preview', '--mapping', 'm.json'];
     expect((await world.run(drafted)).stdout).toContain(sent);
   });
+
+  it.each(['1790000000000', '01.11.2026 10:00'])(
+    'drafts no time of an event from an object while a column is named like it: %s',
+    async (timestamp) => {
+      const world = worldWith({
+        'n.ndjson': `${JSON.stringify({ identity: 'a', timestamp, answers })}\n`,
+      });
+      const event = ['--type', 'event', '--event-name', 'Booked'];
+      await world.run(['upload', 'n.ndjson', ...event, '--preview', '--write-mapping', 'm.json']);
+      const check = await world.run([
+        'upload',
+        'n.ndjson',
+        ...event,
+        '--mapping',
+        'm.json',
+        '--check',
+      ]);
+      expect([check.code, check.stderr]).toEqual([3, expect.stringContaining('ts is missing')]);
+    },
+  );
 
   it('drafts an object whose name ends in a backslash', async () => {
     const rows = [
