@@ -539,6 +539,19 @@ describe('--settle', () => {
   const rejected = (line: number, stage: string, record: string) =>
     `{"source":"e.ndjson","line":${line},"stage":"${stage}","error":"it was","record":${record}}`;
 
+  it('returns an event that did not arrive, whose name resembles a known one', async () => {
+    const { env } = await serviceOf();
+    const world = makeWorld({ env });
+    writeFileSync(world.path('arrived.ndjson'), eventOf('u', 1, noon));
+    await uploaded(world, ['arrived.ndjson']);
+    writeFileSync(
+      world.path('e.rejects.ndjson'),
+      rejected(1, 'unknown', eventOf('u', 1, noon, 'Charge')),
+    );
+    const { code, summary } = await verified(world, ['e.rejects.ndjson', '--settle']);
+    expect([code, summary.settled]).toEqual([3, { accepted: 0, absent: 1, unknown: 0 }]);
+  });
+
   it('accepts what arrived, returns what did not, and keeps what cannot be determined', async () => {
     const { env } = await serviceOf();
     const world = makeWorld({ env });

@@ -214,7 +214,8 @@ function daysChecked(book: SentEvents): NonNullable<ExportJob['prepare']> {
  */
 function isUnknownEvent({ details, message }: EngagectlError, name: string): boolean {
   const [, named = ''] = /\bInvalid event[\s:"']*(.*)/is.exec(message) ?? [];
-  const isNamed = named.startsWith(name) && /^["'.\s]*$/.test(named.slice(name.length));
+  const isNamed =
+    named.startsWith(name) && /^["'.\s]*(?:; did you mean ".*"\?)?$/.test(named.slice(name.length));
   return details.namesEvent === true && isNamed;
 }
 
