@@ -302,7 +302,7 @@ function withoutUser(urls: string): string {
 export const withoutTypedSecrets = (argv: readonly string[]): string[] =>
   argv.map((word, at) => {
     if (isSecretOf(flagOf(argv[at - 1], /^--?([\w-]+)$/), word)) return redacted;
-    const flag = flagOf(word, /^--?([\w-]+)=/);
+    const flag = flagOf(word, /^-{0,2}([\w-]+)=/);
     if (secretName.test(flag)) return `${word.slice(0, word.indexOf('='))}=${redacted}`;
     return withoutUrlSecrets(word).replace(/^(\S*:\/\/[^?#]*)([?#])[^]*$/, `$1$2${redacted}`);
   });

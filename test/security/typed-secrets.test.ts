@@ -31,6 +31,10 @@ const places: Readonly<Record<string, Typed>> = {
     argv: [`ENGAGECTL_PASSCODE=${secret}`, ...upload],
     env: account,
   },
+  'a variable, with spaces and marks': {
+    argv: ['upload', `ENGAGECTL_PASSCODE=x&'${secret} y<"${secret}`],
+    env: at,
+  },
   'a variable as an input': { argv: ['upload', `ENGAGECTL_PASSCODE=${secret}`], env: at },
   '--api-key': { argv: [...upload, '--api-key', secret] },
   '--token': { argv: [...upload, '--token', secret] },
