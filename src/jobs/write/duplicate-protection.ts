@@ -90,6 +90,8 @@ interface FinishedRun extends Pick<MemoryUse, 'isRestarted' | 'skippedRuns'> {
   readonly once: ReadonlySet<NonIdempotentKind>;
   /** Its events are in the event memory. */
   readonly remembered: boolean;
+  /** It certainly read nothing but events. */
+  readonly isOfEvents: boolean;
   /** Records at the beginning that earlier runs sent. */
   readonly before: number;
   /** The run has a folder, which can be kept. */
@@ -314,13 +316,13 @@ export class DuplicateProtection {
 
   /** Returns the members of a ledger line about records that are not idempotent; see LedgerEntry. */
   #onceOf(
-    { result, once, before, skippedRuns, remembered, isRestarted }: FinishedRun,
+    { result, once, before, skippedRuns, remembered, isRestarted, isOfEvents }: FinishedRun,
     isRead: boolean,
   ): Pick<LedgerEntry, 'options' | 'remembered' | 'runs'> {
     const { options } = this.#place;
     if (!once.has('event') || !remembered) return once.size > 0 ? { options } : {};
     const { rejected, unknown, alreadySent, run } = result;
-    const isSent = rejected + unknown === 0 && alreadySent === before && once.size === 1;
+    const isSent = rejected + unknown === 0 && alreadySent === before && isOfEvents;
     // With a limit, it sent a part of an input that is not in the ledger; if it started over, also what is not in the input.
     const isWhole = isRead && isSent && isRestarted !== true;
     return { options, remembered: true, ...(isWhole && { runs: [...skippedRuns, run] }) };

@@ -115,12 +115,16 @@ export async function runWrite(
   }
 }
 
-type WatchedMapper = Mapper & Omit<ComparedInput, 'isRest' | 'isShort'>;
+interface WatchedMapper extends Mapper, Omit<ComparedInput, 'isRest' | 'isShort'> {
+  /** Whether it made other records than events. */
+  hasOthers: boolean;
+}
 
-/** Wraps the mapper of a run with `gone` to notice lines of a rejects file, and records that are not compared. */
+/** Wraps the mapper of a run to notice what it is made of, and with `gone` lines of a rejects file. */
 function watchInput(mapper: Mapper, { gone }: WriteRequest): WatchedMapper {
   const watching: WatchedMapper = {
     ...mapper,
+    hasOthers: false,
     hasRejectLines: false,
     hasInvalid: false,
     get hasFurtherIdentities() {
@@ -130,6 +134,7 @@ function watchInput(mapper: Mapper, { gone }: WriteRequest): WatchedMapper {
       if (gone !== undefined) watching.hasRejectLines ||= holdsRejectLines(rows);
       const block = mapper.map(rows, picked);
       watching.hasInvalid ||= block.rejects.length + block.parseErrors.length > 0;
+      watching.hasOthers ||= block.kinds.subarray(0, block.count).includes(0);
       return block;
     },
   };
@@ -215,10 +220,10 @@ async function runConnected(writing: WriteContext, mapper: WatchedMapper): Promi
     const isReported = (await hooks.ended?.(ending)) ?? true;
     done = ending.result.done && isReported;
     if (done && ledger) {
-      const digests = digestsOf(inputs, earlier);
       const [once, before] = [tally.log.nonIdempotent, sent?.records ?? 0];
-      const ended = { ...use, result: ending.result, digests, once, before, isKept };
-      done = ledger.note({ ...ended, remembered: events !== undefined }, inputs);
+      const isOfEvents = hasOnlyEvents(writing, mapper, begun);
+      const about = { ...use, once, before, isKept, isOfEvents, remembered: events !== undefined };
+      done = ledger.note({ ...about, ...ending, digests: digestsOf(inputs, earlier) }, inputs);
     }
     unfinished = ending.result.done && !done ? isResumable(run) : ending.result.unfinished;
     if (!isResumed && isOvertaken(ending.result, tally, sent)) unfinished = false;
@@ -419,6 +424,14 @@ function endEvents(
     'the events of this run are not remembered, so sending them a second time cannot be detected',
   );
 }
+
+/** Whether all records are certainly events. What earlier processes of the run read is not known, unless an option says so. */
+const hasOnlyEvents = (
+  { request }: { readonly request: object },
+  { hasOthers }: WatchedMapper,
+  begun: ResumeState['nonIdempotent'] | undefined,
+): boolean =>
+  !hasOthers && (begun === undefined || ('type' in request && request.type === 'event'));
 
 /**
  * Asks for confirmation, after all other checks. Throws E-INPUT-CHANGED if a file was changed while a person was

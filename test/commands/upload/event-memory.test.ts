@@ -370,6 +370,36 @@ describe('what people do to a file of events', () => {
     expect(stored()).toEqual([0, 1, 2, 3]);
   });
 
+  it.each([
+    ['one file', ['mix.ndjson'], ['--resume']],
+    ['one file', ['mix.ndjson'], ['--resume', '--changed']],
+    ['one file', ['mix.ndjson'], ['--resume', '--changed', '--full']],
+    ['two files', ['events.ndjson', 'users.csv'], ['--resume']],
+    ['two files', ['events.ndjson', 'users.csv'], ['--resume', '--changed']],
+  ])('do not hold back profiles of %s with an earlier content: %s %s', async (_, files, flags) => {
+    const { service, run, stored, write } = await stage();
+    for (const [value, accepted] of [
+      ['free', 2],
+      ['paid', 1],
+      ['free', 1],
+    ] as const) {
+      write('events.ndjson', lines(1));
+      write('users.csv', `identity,plan\nann,${value}\n`);
+      write(
+        'mix.ndjson',
+        lines(1) +
+          JSON.stringify({ identity: 'ann', type: 'profile', profileData: { plan: value } }),
+      );
+      const { code, summary } = await run(['upload', ...files, ...flags]);
+      expect([code, summary.accepted]).toEqual([0, accepted]);
+    }
+    const plans = written<{ profileData?: { plan: string } }>(service)
+      .flat()
+      .flatMap(({ profileData }) => profileData?.plan ?? []);
+    expect(plans).toEqual(['free', 'paid', 'free']);
+    expect(stored()).toEqual([1]);
+  });
+
   it('send single new events with --changed', async () => {
     const { run, stored, write } = await stage();
     write('a.ndjson', lines(1, 2));
