@@ -539,6 +539,22 @@ describe('--settle', () => {
   const rejected = (line: number, stage: string, record: string) =>
     `{"source":"e.ndjson","line":${line},"stage":"${stage}","error":"it was","record":${record}}`;
 
+  it('writes the same text for the same records, whichever answer comes first', async () => {
+    const { service, env } = await serviceOf();
+    const world = makeWorld({ env });
+    const records = ['a', 'b', 'c'].map(
+      (identity) => `{"identity":"${identity}","profileData":{"Visits":{"$incr":1}}}`,
+    );
+    const lines = records.map((record, at) => rejected(at + 1, 'unknown', record));
+    writeFileSync(world.path('e.rejects.ndjson'), lines.join('\n'));
+    for (const after of [0, 1]) {
+      service.clearFaults();
+      await service.fault({ endpoint: 'profile', after, times: 1, delayMs: 100 });
+      const { lines: open } = await verified(world, ['e.rejects.ndjson', '--settle']);
+      expect(open.map(({ line }) => line)).toEqual([1, 2, 3]);
+    }
+  });
+
   it('returns an event that did not arrive, whose name resembles a known one', async () => {
     const { env } = await serviceOf();
     const world = makeWorld({ env });

@@ -73,6 +73,8 @@ export class SentInput {
   readonly users: KeySample<SentUser>;
   readonly addresses: KeySample<SentAddress>;
   readonly events: SentEvents;
+  /** Names of the files that were read, in their order. */
+  readonly sources = new Set<string>();
   /** Records that cannot be checked, by cause; those to settle one by one. */
   readonly untold: UntoldRecords[] = [];
   readonly #reading: Reading;
@@ -125,6 +127,7 @@ export class SentInput {
     const blocks = inputs.blocks();
     const rows = limit === undefined ? blocks : limitRecords(blocks, limit);
     for await (const block of new PeekableIterator(rows).until(signal)) {
+      this.sources.add(block.source);
       add(block);
       this.#refuseTooMany();
     }

@@ -176,20 +176,29 @@ export class UnknownResolution {
   }
 
   /**
-   * Returns all lines: those that were not checked stay unknown, and so do those that were not found, if an upload
+   * Returns all lines, in the order of these files: look-ups of the same records write the same text, by which the ledger
+   * knows it once it was sent. Those that were not checked stay unknown, and so do those that were not found, if an upload
    * would skip them because of the event memory; `skipped` has their positions among `absent`.
    */
-  lines(skipped: ReadonlySet<number>): readonly Buffer[] {
+  lines(skipped: ReadonlySet<number>, sources: Iterable<string>): readonly Buffer[] {
     for (const [record, key] of this.#open)
       if (!this.#isRepeated(key)) this.#leave(record, 'verify stopped before it was checked');
     this.#open.clear();
     let absent = 0;
-    return this.#lines.map(({ record, stage, error, event }) => {
-      if (!event || !skipped.has(absent++)) return lineOf(record, stage, error);
+    const final = this.#lines.map((open): OpenLine => {
+      const { record, event } = open;
+      if (!event || !skipped.has(absent++)) return open;
       this.counts.absent -= 1;
       this.counts.unknown += 1;
-      return lineOf(record, 'unknown', event.hasNone ? notInMemory : equalArrived);
+      return { record, stage: 'unknown', error: event.hasNone ? notInMemory : equalArrived };
     });
+    const fileOf = new Map(Array.from(sources, (source, at) => [source, at]));
+    return final
+      .toSorted(
+        ({ record: a }, { record: b }) =>
+          fileOf.get(a.source)! - fileOf.get(b.source)! || a.line - b.line,
+      )
+      .map(({ record, stage, error }) => lineOf(record, stage, error));
   }
 
   /** Whether a record with this key was settled already, which another rejects file reports, too. */

@@ -241,7 +241,8 @@ async function writeVerdicts(
         else await writeAll(verdict.differences.map((one) => Buffer.from(formatDifference(one))));
       }
     } finally {
-      if (settlement) await writeAll(settlement.lines(await remember(settlement)));
+      const { sources } = checking.sent;
+      if (settlement) await writeAll(settlement.lines(await remember(settlement), sources));
     }
     await sink.finish();
   } finally {
