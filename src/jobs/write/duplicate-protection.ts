@@ -90,7 +90,7 @@ interface FinishedRun extends Pick<MemoryUse, 'isRestarted' | 'skippedRuns'> {
   readonly once: ReadonlySet<NonIdempotentKind>;
   /** Its events are in the event memory. */
   readonly remembered: boolean;
-  /** It certainly read nothing but events. */
+  /** It certainly read nothing but events, behind what earlier runs sent. */
   readonly isOfEvents: boolean;
   /** Records at the beginning that earlier runs sent. */
   readonly before: number;
@@ -322,9 +322,9 @@ export class DuplicateProtection {
     const { options } = this.#place;
     if (!once.has('event') || !remembered) return once.size > 0 ? { options } : {};
     const { rejected, unknown, alreadySent, run } = result;
-    const isSent = rejected + unknown === 0 && alreadySent === before && isOfEvents;
+    const isSent = rejected + unknown === 0 && alreadySent === before;
     // With a limit, it sent a part of an input that is not in the ledger; if it started over, also what is not in the input.
-    const isWhole = isRead && isSent && isRestarted !== true;
+    const isWhole = isRead && isSent && isRestarted !== true && isOfEvents && once.size === 1;
     return { options, remembered: true, ...(isWhole && { runs: [...skippedRuns, run] }) };
   }
 

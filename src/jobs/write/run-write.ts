@@ -221,7 +221,7 @@ async function runConnected(writing: WriteContext, mapper: WatchedMapper): Promi
     done = ending.result.done && isReported;
     if (done && ledger) {
       const [once, before] = [tally.log.nonIdempotent, sent?.records ?? 0];
-      const isOfEvents = hasOnlyEvents(writing, mapper, begun);
+      const isOfEvents = !mapper.hasOthers && !begun; // what earlier processes read is not known
       const about = { ...use, once, before, isKept, isOfEvents, remembered: events !== undefined };
       done = ledger.note({ ...about, ...ending, digests: digestsOf(inputs, earlier) }, inputs);
     }
@@ -424,14 +424,6 @@ function endEvents(
     'the events of this run are not remembered, so sending them a second time cannot be detected',
   );
 }
-
-/** Whether all records are certainly events. What earlier processes of the run read is not known, unless an option says so. */
-const hasOnlyEvents = (
-  { request }: { readonly request: object },
-  { hasOthers }: WatchedMapper,
-  begun: ResumeState['nonIdempotent'] | undefined,
-): boolean =>
-  !hasOthers && (begun === undefined || ('type' in request && request.type === 'event'));
 
 /**
  * Asks for confirmation, after all other checks. Throws E-INPUT-CHANGED if a file was changed while a person was

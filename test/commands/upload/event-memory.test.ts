@@ -400,6 +400,35 @@ describe('what people do to a file of events', () => {
     expect(stored()).toEqual([1]);
   });
 
+  it('do not hold back a profile beside them that was sent before the input was complete', async () => {
+    const { service, run, write } = await stage();
+    const profile = (plan: string) =>
+      `${JSON.stringify({ identity: 'ann', type: 'profile', profileData: { plan } })}\n`;
+    const upload = ['upload', 'mix.ndjson', '--type', 'event', '--resume'];
+    write('mix.ndjson', profile('free') + lines(1).slice(0, 30));
+    expect((await run(upload)).code).toBe(9);
+    for (const plan of ['free', 'paid', 'free']) {
+      write('mix.ndjson', profile(plan) + lines(1));
+      expect((await run(upload)).code).toBe(0);
+    }
+    const plans = written<{ profileData?: { plan: string } }>(service)
+      .flat()
+      .flatMap(({ profileData }) => profileData?.plan ?? []);
+    expect(plans).toEqual(['free', 'paid', 'free']);
+  });
+
+  it('do not make an operator beside them go out again when the first file is rotated away', async () => {
+    const { service, run, stored, write } = await stage();
+    const operator = { identity: 'ann', type: 'profile', profileData: { Visits: { $incr: 1 } } };
+    for (const n of [1, 2, 3, 4]) write(`d${n}.ndjson`, lines(n));
+    write('d2.ndjson', `${lines(2)}${JSON.stringify(operator)}\n`);
+    for (const files of [['1'], ['1', '2'], ['1', '2', '3'], ['2', '3', '4']])
+      await run(['upload', ...files.map((n) => `d${n}.ndjson`), '--resume']);
+    const sent = written<{ profileData?: object }>(service).flat();
+    expect(sent.filter(({ profileData }) => profileData)).toHaveLength(1);
+    expect(stored()).toEqual([1, 2, 3, 4]);
+  });
+
   it('send single new events with --changed', async () => {
     const { run, stored, write } = await stage();
     write('a.ndjson', lines(1, 2));
