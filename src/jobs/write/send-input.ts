@@ -408,16 +408,18 @@ function beginOf(
 
 /**
  * Returns where to start reading; undefined for the beginning: a demerge must read all identities again to
- * find duplicates, a run with change tracking must find out which users are gone, and a resumed run must match
- * its events with those that were sent. The text of a pipe that was read before is gone.
+ * find duplicates, a run with change tracking must find out which users are gone, and a resumed run, or one behind events
+ * and operators that another one sent, must match its events with those that were sent. The text of a pipe that was read
+ * before is gone.
  */
 function startOf(
   { kind: { seen }, request, inputs }: WriteContext,
   { run: { kept }, earlier, events }: Pick<Parts, 'run' | 'earlier' | 'events'>,
 ): Position | undefined {
-  const hasSentEvents = kept?.resumed === true && earlier?.nonIdempotent.has('event') === true;
-  const isCompared = request.changed === true && inputs.totalBytes !== undefined;
-  return seen || isCompared || (events && hasSentEvents) ? undefined : earlier?.watermark;
+  const [sent, isFile] = [earlier?.nonIdempotent, inputs.totalBytes !== undefined];
+  const isMatched = kept?.resumed === true || (isFile && sent?.has('other') === true);
+  const hasSentEvents = events !== undefined && isMatched && sent?.has('event') === true;
+  return seen || (request.changed && isFile) || hasSentEvents ? undefined : earlier?.watermark;
 }
 
 async function* paced<T>(items: AsyncIterable<T>, ready: () => Promise<void>): AsyncGenerator<T> {

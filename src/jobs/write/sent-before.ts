@@ -86,7 +86,7 @@ export async function sentBefore(
   const isExtended = last?.extendsLine === true;
   // Events of runs with `runs` are found one by one, too; all other records only by their text.
   if ([...some, ...late].every(({ line }) => line.runs)) {
-    const maySkip = late.length === 0 && !isExtended && (isNew < 0 || areWholeRuns(some));
+    const maySkip = late.length === 0 && !isExtended && areWholeRuns(some);
     return maySkip && last ? sentOf(some, isNew < 0) : undefined;
   }
   const lost = late.find(({ line }) => !line.runs);

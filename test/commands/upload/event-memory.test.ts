@@ -417,6 +417,38 @@ describe('what people do to a file of events', () => {
     expect(plans).toEqual(['free', 'paid', 'free']);
   });
 
+  it('do not stand for equal ones that are appended behind an operator', async () => {
+    const { run, stored, write } = await stage();
+    const operator = { identity: 'ann', type: 'profile', profileData: { Visits: { $incr: 1 } } };
+    let log = '';
+    for (const more of [
+      lines(1),
+      lines(1) + `${JSON.stringify(operator)}\n`,
+      lines(1),
+      lines(2, 1),
+    ]) {
+      log += more;
+      write('log.ndjson', log);
+      expect((await run(['upload', 'log.ndjson', '--resume'])).code).toBe(0);
+    }
+    expect(stored()).toEqual([1, 1, 1, 1, 2]);
+  });
+
+  it('do not stand for those of a second file with the same text, or of one behind operators', async () => {
+    const { run, stored, write } = await stage();
+    const operator = { identity: 'ann', type: 'profile', profileData: { Visits: { $incr: 1 } } };
+    write('a.ndjson', lines(1));
+    write('b.ndjson', `${JSON.stringify(operator)}\n`);
+    write('c.ndjson', lines(1));
+    await run(['upload', 'a.ndjson']);
+    expect((await run(['upload', 'a.ndjson', 'c.ndjson', '--resume'])).summary.accepted).toBe(1);
+    await run(['upload', 'b.ndjson']);
+    write('c.ndjson', lines(1, 1));
+    const all = ['upload', 'a.ndjson', 'b.ndjson', 'c.ndjson', '--resume'];
+    expect((await run(all)).summary.accepted).toBe(1);
+    expect(stored()).toEqual([1, 1, 1]);
+  });
+
   it('do not make an operator beside them go out again when the first file is rotated away', async () => {
     const { service, run, stored, write } = await stage();
     const operator = { identity: 'ann', type: 'profile', profileData: { Visits: { $incr: 1 } } };
