@@ -311,6 +311,7 @@ export const withoutTypedSecrets = (argv: readonly string[]): string[] =>
 const isSecretOf = (flag: string, word: string): boolean =>
   secretName.test(flag) && !(flag.endsWith('stdin') && word.startsWith('-'));
 
+/** Returns the name of the flag or variable in a word, by a pattern; empty if there is none. */
 const flagOf = (word: string | undefined, pattern: RegExp): string =>
   pattern.exec(word ?? '')?.[1] ?? '';
 
@@ -328,10 +329,9 @@ export function typedSecretsRemover(
   env: Readonly<Record<string, string>>,
 ): ((text: string) => string) | undefined {
   // A variable may be typed behind the command's name instead of in front of it.
-  const typedPairs = argv.flatMap((word) => {
-    const [, name, value] = /^(\w+)=([^]*)$/.exec(word) ?? [];
-    return name === undefined || value === undefined ? [] : [[name, value] as const];
-  });
+  const typedPairs = argv.map(
+    (word) => [flagOf(word, /^(\w+)=/), word.slice(word.indexOf('=') + 1)] as const,
+  );
   const variables = [...Object.entries(env), ...typedPairs].filter(([name]) =>
     /^ENGAGECTL_|_proxy$/i.test(name),
   );

@@ -96,7 +96,7 @@ const domainMarks = /[!-,/:-@[-^`{-~]/;
 /** What no email address has beside its `@`: another one, or a blank. A phone number may have blanks. */
 const secondAddress = /[@\s]/u;
 
-/** What no phone number has: letters, a second plus sign, and marks between two numbers, as in `+47… / +47…`. */
+/** What no phone number has: letters, a plus sign behind its start, and marks that separate two numbers, as in `+47… / +47…`. */
 const numberMarks = /(?!^)\+|[&/，、\p{L}]/u;
 
 /**
@@ -105,22 +105,20 @@ const numberMarks = /(?!^)\+|[&/，、\p{L}]/u;
  */
 function addressMarkError(text: TextSlice, type: unknown): string | undefined {
   const value = text.toString();
-  const rest = value.includes('@') ? value.replace('@', '') : '';
-  const isNumber = (type === 'phone' || type === 'whatsapp') && !value.includes('@');
-  const marks =
+  const isEmail = value.includes('@');
+  const isNumber = !isEmail && (type === 'phone' || type === 'whatsapp');
+  const found =
     addressMarks.exec(value) ??
-    secondAddress.exec(rest) ??
+    (isEmail ? (secondAddress.exec(value.replace('@', '')) ?? emailMark(value)) : null) ??
     (isNumber ? numberMarks.exec(value) : null);
-  const mark = (marks ?? emailMark(value))?.[0];
+  const mark = found?.[0];
   if (mark === undefined) return undefined;
   return `${quoteValue(text)} contains ${JSON.stringify(mark)}: give one address or number per row, without a name, quotes, brackets or a prefix`;
 }
 
 /** Finds a mark in front of an email address or in its domain. */
-function emailMark(value: string): RegExpExecArray | null {
-  const at = value.lastIndexOf('@');
-  return at < 0 ? null : (emailStartMarks.exec(value) ?? domainMarks.exec(value.slice(at + 1)));
-}
+const emailMark = (value: string): RegExpExecArray | null =>
+  emailStartMarks.exec(value) ?? domainMarks.exec(value.slice(value.lastIndexOf('@') + 1));
 
 /** Maps rows with columns or members `type`, `value`, `status` to subscription records (endpoint 2). */
 export function subscribeMapper(options: SubscribeMapping): Mapper {

@@ -25,6 +25,14 @@ function outcome(rows: RowBlock, options: Options = {}): unknown {
 const sent = (type: string, value: string, status: string) =>
   `{"type":"${type}","value":"${value}","status":"${status}"}`;
 
+/** Returns the row of a value with a mark, and its error. */
+const marked =
+  (type: string) =>
+  ([value = '', mark]: readonly string[]): [string[], string] => [
+    [type, value, 'Unsubscribe'],
+    `column "value": ${JSON.stringify(value)} contains "${mark}": give one address or number per row, without a name, quotes, brackets or a prefix`,
+  ];
+
 describe('a subscription row', () => {
   it.each([
     ['PHONE', '+491', 'UNSUBSCRIBE', sent('phone', '+491', 'Unsubscribe')],
@@ -93,10 +101,7 @@ describe('a subscription row', () => {
       ['a@x.y/b', '/'],
       ['a@x.y(home', '('],
       ['a@x!y', '!'],
-    ].map(([value = '', mark]): [string[], string] => [
-      ['email', value, 'Unsubscribe'],
-      `column "value": ${JSON.stringify(value)} contains "${mark}": give one address or number per row, without a name, quotes, brackets or a prefix`,
-    ]),
+    ].map(marked('email')),
     ...[
       ['+4799999999 / 98888888', '/'],
       ['+4799999999 +4798888888', '+'],
@@ -106,10 +111,7 @@ describe('a subscription row', () => {
       ['+4799999999 or 4798888888', 'o'],
       ['tel +4799999999', 't'],
       ['+4.799999999E9', 'E'],
-    ].map(([value = '', mark]): [string[], string] => [
-      ['whatsapp', value, 'Unsubscribe'],
-      `column "value": ${JSON.stringify(value)} contains "${mark}": give one address or number per row, without a name, quotes, brackets or a prefix`,
-    ]),
+    ].map(marked('whatsapp')),
     [['phone', '+1\0', 'Unsubscribe'], 'column "value": "+1\\u0000" contains a control character'],
   ])('rejects the row %j', (cells, error) => {
     expect(outcome(csvRows(header, [cells]))).toEqual(['validate', error]);

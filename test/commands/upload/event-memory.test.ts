@@ -34,6 +34,14 @@ const csvHead = 'identity,ts,n,Amount,City\n';
 const csvLines = (...of: number[]) =>
   of.map((n) => `u${n},${1_700_000_000 + n},${n},${n}.50,Zürich\n`).join('');
 const asEvents = ['--type', 'event', '--event-name', 'Visit'];
+const profileOf = (profileData: object) =>
+  `${JSON.stringify({ identity: 'ann', type: 'profile', profileData })}\n`;
+const operator = profileOf({ Visits: { $incr: 1 } });
+/** Plans of the profiles that were sent, in order. */
+const plansIn = (service: Parameters<typeof written>[0]) =>
+  written<{ profileData?: { plan: string } }>(service)
+    .flat()
+    .flatMap(({ profileData }) => profileData?.plan ?? []);
 
 describe('events that were sent', () => {
   it('are refused with their number, run, file and day, and --resume and --again do as they say', async () => {
@@ -385,48 +393,30 @@ describe('what people do to a file of events', () => {
     ] as const) {
       write('events.ndjson', lines(1));
       write('users.csv', `identity,plan\nann,${value}\n`);
-      write(
-        'mix.ndjson',
-        lines(1) +
-          JSON.stringify({ identity: 'ann', type: 'profile', profileData: { plan: value } }),
-      );
+      write('mix.ndjson', lines(1) + profileOf({ plan: value }));
       const { code, summary } = await run(['upload', ...files, ...flags]);
       expect([code, summary.accepted]).toEqual([0, accepted]);
     }
-    const plans = written<{ profileData?: { plan: string } }>(service)
-      .flat()
-      .flatMap(({ profileData }) => profileData?.plan ?? []);
-    expect(plans).toEqual(['free', 'paid', 'free']);
+    expect(plansIn(service)).toEqual(['free', 'paid', 'free']);
     expect(stored()).toEqual([1]);
   });
 
   it('do not hold back a profile beside them that was sent before the input was complete', async () => {
     const { service, run, write } = await stage();
-    const profile = (plan: string) =>
-      `${JSON.stringify({ identity: 'ann', type: 'profile', profileData: { plan } })}\n`;
     const upload = ['upload', 'mix.ndjson', '--type', 'event', '--resume'];
-    write('mix.ndjson', profile('free') + lines(1).slice(0, 30));
+    write('mix.ndjson', profileOf({ plan: 'free' }) + lines(1).slice(0, 30));
     expect((await run(upload)).code).toBe(9);
     for (const plan of ['free', 'paid', 'free']) {
-      write('mix.ndjson', profile(plan) + lines(1));
+      write('mix.ndjson', profileOf({ plan }) + lines(1));
       expect((await run(upload)).code).toBe(0);
     }
-    const plans = written<{ profileData?: { plan: string } }>(service)
-      .flat()
-      .flatMap(({ profileData }) => profileData?.plan ?? []);
-    expect(plans).toEqual(['free', 'paid', 'free']);
+    expect(plansIn(service)).toEqual(['free', 'paid', 'free']);
   });
 
   it('do not stand for equal ones that are appended behind an operator', async () => {
     const { run, stored, write } = await stage();
-    const operator = { identity: 'ann', type: 'profile', profileData: { Visits: { $incr: 1 } } };
     let log = '';
-    for (const more of [
-      lines(1),
-      lines(1) + `${JSON.stringify(operator)}\n`,
-      lines(1),
-      lines(2, 1),
-    ]) {
+    for (const more of [lines(1), lines(1) + operator, lines(1), lines(2, 1)]) {
       log += more;
       write('log.ndjson', log);
       expect((await run(['upload', 'log.ndjson', '--resume'])).code).toBe(0);
@@ -436,9 +426,8 @@ describe('what people do to a file of events', () => {
 
   it('do not stand for those of a second file with the same text, or of one behind operators', async () => {
     const { run, stored, write } = await stage();
-    const operator = { identity: 'ann', type: 'profile', profileData: { Visits: { $incr: 1 } } };
     write('a.ndjson', lines(1));
-    write('b.ndjson', `${JSON.stringify(operator)}\n`);
+    write('b.ndjson', operator);
     write('c.ndjson', lines(1));
     await run(['upload', 'a.ndjson']);
     expect((await run(['upload', 'a.ndjson', 'c.ndjson', '--resume'])).summary.accepted).toBe(1);
@@ -451,9 +440,8 @@ describe('what people do to a file of events', () => {
 
   it('do not make an operator beside them go out again when the first file is rotated away', async () => {
     const { service, run, stored, write } = await stage();
-    const operator = { identity: 'ann', type: 'profile', profileData: { Visits: { $incr: 1 } } };
     for (const n of [1, 2, 3, 4]) write(`d${n}.ndjson`, lines(n));
-    write('d2.ndjson', `${lines(2)}${JSON.stringify(operator)}\n`);
+    write('d2.ndjson', lines(2) + operator);
     for (const files of [['1'], ['1', '2'], ['1', '2', '3'], ['2', '3', '4']])
       await run(['upload', ...files.map((n) => `d${n}.ndjson`), '--resume']);
     const sent = written<{ profileData?: object }>(service).flat();
