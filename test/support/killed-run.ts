@@ -1,4 +1,12 @@
-import fs, { cpSync, existsSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import fs, {
+  cpSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+} from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import path from 'node:path';
 import { until } from './until.js';
@@ -32,7 +40,8 @@ export async function withoutRemovalOfRun<T>(
 
 /**
  * Runs a command. With `kill`, what is on disk at the end is the state directory from when a request that a fault delays
- * waited for its answer: that of a killed process. `isKilled`: there was such a request.
+ * waited for its answer: that of a killed process. The rejects files are those of that time, too, because a run that
+ * ends puts a sorted one in place of its file. `isKilled`: there was such a request.
  */
 export async function runOrKill(
   { world, service }: Awaited<ReturnType<typeof serve>>,
@@ -44,11 +53,24 @@ export async function runOrKill(
   const running = world.run(argv, { stdin }).finally(() => (isOver = true));
   if (kill) await until(() => isOver || isHit());
   const isKilled = kill && !isOver && existsSync(world.stateDir);
-  if (isKilled) cpSync(world.stateDir, world.path('killed'), { recursive: true });
+  if (isKilled) {
+    cpSync(world.stateDir, world.path('killed'), { recursive: true });
+    mkdirSync(world.path('killed-rejects'));
+    for (const name of rejectsIn(world)) linkSync(world.path(name), keptIn(world, name));
+  }
   const result = await running;
   if (isKilled) {
     rmSync(world.stateDir, { recursive: true });
     renameSync(world.path('killed'), world.stateDir);
+    for (const name of rejectsIn(world)) rmSync(world.path(name));
+    for (const name of readdirSync(world.path('killed-rejects')))
+      renameSync(keptIn(world, name), world.path(name));
+    rmSync(world.path('killed-rejects'), { recursive: true });
   }
   return { ...result, isKilled };
 }
+
+const keptIn = (world: World, name: string) => world.path('killed-rejects', name);
+
+const rejectsIn = (world: World) =>
+  readdirSync(world.path('.')).filter((name) => /\.rejects\.\w+(?:\.\d+)?$/.test(name));
