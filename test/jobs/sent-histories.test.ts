@@ -408,14 +408,15 @@ it('sends each record of a growing text once, by a file and by pipes', async () 
   for (const seed of seeds(runs(200))) await checkGrowingText(seed);
 }, 600_000);
 
-/** How a request of a run is lost, or only its answer. */
-const killings = {
+/** How a request of a run is lost, or only its answer; `refused`: while others are accepted, after which the run stops. */
+const failures = {
   killedBefore: { delayMs: 20, answer: { status: 401 } },
   killedAfter: { delayMs: 20, action: 'reset-after' },
+  refused: { delayMs: 20, answer: { status: 401 } },
 } as const;
 
 /**
- * A log with equal events, and its former content; runs over both are killed, the memory is pruned, and what they report
+ * A log with equal events, and its former content; runs over both are killed or stop, the memory is pruned, and what they report
  * is looked up.
  */
 class EqualEvents {
@@ -432,8 +433,12 @@ class EqualEvents {
   readonly #forgotten = new Set<string>();
   /** The last run was killed, and may be resumed. */
   #isOpen = false;
+  /** Requests of runs that knew which of them were not processed: the first ones, and their ends. */
+  readonly #refused: (readonly [number, number])[] = [];
   /** Whether some runs send again what is unknown. */
   readonly #isRetried: boolean;
+  /** A first line of the log that is no event, or none. */
+  readonly #head: string;
 
   static async start(seed: number): Promise<EqualEvents> {
     return new EqualEvents(randomOf(seed), { ...(await serve()), history: [`seed ${seed}`] });
@@ -442,6 +447,7 @@ class EqualEvents {
   private constructor(random: Random, parts: Served & { history: string[] }) {
     this.#random = random;
     this.#isRetried = random.chance(0.3);
+    this.#head = random.chance(0.3) ? '{"type":"event"}\n' : '';
     this.#service = parts.service;
     this.#world = parts.world;
     this.#history = parts.history;
@@ -451,12 +457,12 @@ class EqualEvents {
     const random = this.#random;
     this.#change();
     const by = random.chance(0.5)
-      ? random.pick(['killedBefore', 'killedAfter', 'killedAfter'] as const)
+      ? random.pick(['killedBefore', 'killedAfter', 'killedAfter', 'refused'] as const)
       : undefined;
     if (by) {
       const after = random.below(3);
-      await this.#service.fault({ after, times: 1, ...killings[by] });
-      await this.#service.fault({ after, answer: { status: 401 } }); // a killed run would send no more
+      await this.#service.fault({ after, times: 1, ...failures[by] });
+      if (by !== 'refused') await this.#service.fault({ after, answer: { status: 401 } }); // a killed run would send no more
     }
     const [name, ids] = random.chance(this.#isOpen ? 0.1 : 0.5)
       ? (['log.1', this.#former] as const)
@@ -465,10 +471,18 @@ class EqualEvents {
     // Also what arrived, but not its answer.
     for (const id of isRetried ? ids : []) this.#most.set(id, Number.POSITIVE_INFINITY);
     const flags = isRetried ? ['--retry-unknown'] : [];
-    const { code, isKilled } = await this.#upload(name, { flags, kill: by !== undefined });
+    const kill = by !== undefined && by !== 'refused';
+    const first = this.#service.requests().length;
+    const { code, isKilled } = await this.#upload(name, { flags, kill });
+    if (by === 'refused') this.#refused.push([first, this.#service.requests().length]);
     this.#isOpen = isKilled && random.chance(0.7);
     if (isKilled && !this.#isOpen) await this.#run(['runs', 'prune', '--yes']);
     if (isKilled || code === 4) return;
+    if (code === 6 && by === 'refused') {
+      // It reported what an earlier run had in flight, and may have stopped.
+      for (const id of this.#requested().lost) this.#forgotten.add(id);
+      return;
+    }
     if (code === 6 && random.chance(0.3))
       for (const id of this.#requested().lost) this.#forgotten.add(id);
     else if (code === 6) await this.#settle(`${name}.rejects.ndjson`, 3);
@@ -495,14 +509,14 @@ class EqualEvents {
       ['log', this.#log],
       ['log.1', this.#former],
     ] as const) {
-      writeFileSync(this.#world.path(name), ids.map(lineOf).join(''));
+      writeFileSync(this.#world.path(name), this.#head + ids.map(lineOf).join(''));
       this.#history.push(`  ${name}: ${ids.join(' ')}`);
     }
   }
 
   async #upload(name: string, { flags = [] as string[], kill = false } = {}) {
-    const [size, concurrency] = [0, 0].map(() => String(1 + this.#random.below(2)));
-    const how = ['--chunk-size', size!, '--concurrency', concurrency!];
+    const [size, concurrency] = [2, 4].map((most) => String(1 + this.#random.below(most)));
+    const how = ['--chunk-size', size!, '--concurrency', concurrency!, '--order', 'none'];
     const upload = ['upload', name, '--resume', '--input-format', 'ndjson', ...how, ...flags];
     return this.#run(upload, kill);
   }
@@ -536,11 +550,12 @@ class EqualEvents {
   #requested() {
     const arrived = new Map<string, number>();
     const lost = new Set<string>();
-    for (const { endpoint, status, body } of this.#service.requests()) {
+    for (const [at, { endpoint, status, body }] of this.#service.requests().entries()) {
       if (endpoint !== 'upload') continue;
+      const isRefused = this.#refused.some(([first, end]) => first <= at && at < end);
       for (const { identity: id } of (body as { d: { identity: string }[] }).d) {
         if (status === 200 || status === null) arrived.set(id, (arrived.get(id) ?? 0) + 1);
-        else lost.add(id);
+        else if (!isRefused) lost.add(id);
       }
     }
     return { arrived, lost };
@@ -561,7 +576,7 @@ class EqualEvents {
   }
 }
 
-it('sends equal events of a log as often as it has them, although runs are killed and the memory is pruned', async () => {
+it('sends equal events of a log as often as it has them, although runs are killed or stop, and the memory is pruned', async () => {
   for (const seed of seeds(runs(150))) {
     const history = await EqualEvents.start(seed);
     for (let steps = 4 + (seed % 8); steps > 0; steps -= 1) await history.step();

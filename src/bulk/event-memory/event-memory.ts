@@ -137,6 +137,12 @@ export class EventMemory {
     });
   }
 
+  /** Whether no event counts as sent. */
+  get hasNone(): boolean {
+    if (this.#options.again && !this.#options.isRestarted) return true;
+    return this.#archives().length === 0 && this.#tables().every(({ count }) => count === 0);
+  }
+
   /**
    * Finds the events of a block that need not be sent, and returns the fingerprints, valid until the next
    * call. The events count as read: a second call finds the next copies.
@@ -147,18 +153,14 @@ export class EventMemory {
     if (first < 0 || first >= count) return {};
     const fingerprints = this.#fingerprints.of(block);
     const [archives, tables] = [this.#archives(), this.#tables()];
-    const isEmpty = archives.length === 0 && tables.every((table) => table.count === 0);
-    const { again, isRestarted } = this.#options;
-    const isNone = isEmpty || (again && isRestarted !== true);
-    const skip = isNone ? undefined : new Uint8Array(count);
-    const archived = new Uint8Array(isNone ? 0 : count);
+    const skip = this.hasNone ? undefined : new Uint8Array(count);
+    const archived = new Uint8Array(skip ? count : 0);
     for (const archive of archives) archive.filter(fingerprints, archived);
     for (let index = first; index < count; index += 1) {
       if (kinds[index] !== 1) continue;
       const [low, high] = [fingerprints[2 * index]!, fingerprints[2 * index + 1]!];
-      if (skip && (archived[index] === 1 || tables.some((table) => table.has(low, high)))) {
-        skip[index] = this.#take(low, high, again);
-      }
+      if (skip && (archived[index] === 1 || tables.some((table) => table.has(low, high))))
+        skip[index] = this.#take(low, high, this.#options.again);
       this.counts[skip?.[index] ? 'known' : 'new'] += 1;
     }
     return { skip, fingerprints };

@@ -196,7 +196,9 @@ export class UnknownResolution {
     return final
       .toSorted(
         ({ record: a }, { record: b }) =>
-          fileOf.get(a.source)! - fileOf.get(b.source)! || a.line - b.line,
+          fileOf.get(a.source)! - fileOf.get(b.source)! ||
+          a.line - b.line ||
+          (a.text < b.text ? -1 : 1), // a JSON array may have one line
       )
       .map(({ record, stage, error }) => lineOf(record, stage, error));
   }

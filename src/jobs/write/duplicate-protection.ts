@@ -194,7 +194,7 @@ export class DuplicateProtection {
     inputs: Inputs,
     { resume, isKept, read }: SentSearch,
   ): Promise<SentBefore | undefined> {
-    const { again, begun, run, context } = this.#place;
+    const { again, begun, run, context, writing } = this.#place;
     const isPiped = inputs.totalBytes === undefined;
     if (again || (isPiped && !(isKept && resume))) return undefined;
     if (begun) {
@@ -203,9 +203,9 @@ export class DuplicateProtection {
     }
     await this.#refuseRivals(inputs);
     // The event memory finds sent events one by one. A text is only skipped if all of it was accepted, in this time zone.
-    const { open } = this.#ledger;
+    const [{ open }, isRead] = [this.#ledger, isPiped || writing.request.changed === true];
     const maySkip = ({ runs, ...line }: LedgerEntry) =>
-      resume && !isPiped && open.areListed(runs) && zoneNameOf(line) === zoneNameOf(this.#run);
+      resume && !isRead && open.areListed(runs) && zoneNameOf(line) === zoneNameOf(this.#run);
     const lines = this.#lines.filter((line) => !this.#isRemembered(line) || maySkip(line));
     const sent = await (isPiped
       ? pipedBefore(inputs, { lines, name: this.#names(inputs)[0]! })

@@ -5,10 +5,11 @@ import { EventMemory, pruneEvents } from '../../bulk/event-memory/event-memory.j
 import { EngagectlError, countOf, groupDigits } from '../../errors.js';
 import type { AbsentEvent, ArrivedEvents } from '../../bulk/event-memory/event-log.js';
 import type { MatchedRun, PruneOptions } from '../../bulk/event-memory/event-store.js';
-import { ordinalOfRow } from '../../bulk/outcomes/ordinal-set.js';
+import { ordinalOfRow, type OrdinalSet } from '../../bulk/outcomes/ordinal-set.js';
 import { skipReason } from '../../bulk/outcomes/outcome-counts.js';
 import { refuseUntrusted } from '../../files/ownership.js';
 import { isMissing } from '../../files/path-checks.js';
+import { blocksOf } from './required-columns.js';
 import { makeStateFolder } from '../run/run-folder.js';
 import { runsFolder } from '../run/open-run.js';
 import type { Inputs } from '../../input/inputs.js';
@@ -38,6 +39,11 @@ export interface RememberedEvents {
    * the files once more.
    */
   isOtherwiseSent(mapper: Mapper): Promise<boolean>;
+  /**
+   * Matches the events that have an outcome with what was sent, before the others are looked up: else one of them that
+   * was sent stands for an equal one before it that was not. Reads files once more; a pipe cannot be read twice.
+   */
+  matchSettled(mapper: Mapper, settled: OrdinalSet): Promise<void>;
   /** Returns the memory for the write pipeline. */
   filter(mapper: Mapper): EventFilter;
 }
@@ -134,35 +140,67 @@ export async function openEventMemory(
     memory.close();
     throw error;
   });
+  let matched: OrdinalSet | undefined;
   return {
     memory,
     listsSent: !skipsSent,
-    isOtherwiseSent: async (mapper) => {
-      const again = await reopen();
-      // With other rows, a new event may be an old one in another form, which cannot be looked up.
-      const refusesNew = compared.some((form) => form.isReadOtherwise);
-      let knowsSome = false;
-      try {
-        for await (const rows of again.blocks()) {
-          const block = mapper.map(rows);
-          const known = memory.knownRows(block);
-          const isNew = refusesNew && known.size < countEvents(block);
-          if (isNew || formOfNew(block, known, compared)) return true;
-          knowsSome ||= known.size > 0;
-          if (!knowsSome && rows.end.ordinal >= headRecords) break;
-        }
-        return !knowsSome;
-      } finally {
-        await again.close();
+    isOtherwiseSent: async (mapper) =>
+      isOtherwiseSent(await reopen(), { mapper, memory, compared }),
+    matchSettled: async (mapper, settled) => {
+      const isNeeded = !settled.isEmpty && !memory.hasNone && use.skippedRuns.length === 0;
+      if (!isNeeded || inputs.totalBytes === undefined) return;
+      for await (const rows of blocksOf(await reopen(), runtime.signal)) {
+        memory.skip(withEvents(mapper.map(rows), (ordinal) => settled.has(ordinal)));
+        if (!settled.reaches(rows.end.ordinal)) break;
       }
+      matched = settled;
     },
     filter: (mapper) => ({
-      skip: (block) => memory.skip(block),
+      skip: (block) =>
+        memory.skip(matched ? withEvents(block, (ordinal) => !matched!.has(ordinal)) : block),
       intend: async (batch) => memory.intend(batch),
       settle: (batch, state, positions) => memory.settle(batch, state, positions),
       ...headOf(writing, { memory, mapper, skipsSent, compared }),
     }),
   };
+}
+
+/** See RememberedEvents. */
+async function isOtherwiseSent(
+  inputs: Inputs,
+  {
+    mapper,
+    memory,
+    compared,
+  }: {
+    readonly mapper: Mapper;
+    readonly memory: EventMemory;
+    readonly compared: readonly ComparedForm[];
+  },
+): Promise<boolean> {
+  // With other rows, a new event may be an old one in another form, which cannot be looked up.
+  const refusesNew = compared.some((form) => form.isReadOtherwise);
+  let knowsSome = false;
+  try {
+    for await (const rows of inputs.blocks()) {
+      const block = mapper.map(rows);
+      const known = memory.knownRows(block);
+      const isNew = refusesNew && known.size < countEvents(block);
+      if (isNew || formOfNew(block, known, compared)) return true;
+      knowsSome ||= known.size > 0;
+      if (!knowsSome && rows.end.ordinal >= headRecords) break;
+    }
+    return !knowsSome;
+  } finally {
+    await inputs.close();
+  }
+}
+
+/** Returns the block as if its other events were none. */
+function withEvents(block: RecordBlock, isEvent: (ordinal: number) => boolean): RecordBlock {
+  const { rows, row } = block;
+  const kinds = block.kinds.map((kind, at) => (isEvent(ordinalOfRow(rows, row[at]!)) ? kind : 0));
+  return { ...block, kinds };
 }
 
 const countEvents = ({ kinds, count }: RecordBlock): number =>

@@ -9,7 +9,7 @@ import type { Inputs } from '../../input/inputs.js';
 import type { WriteContext } from './write-request.js';
 
 /** Yields what is read of inputs, then closes them. Throws the reason of `signal` if it aborts. */
-async function* blocksOf(
+export async function* blocksOf(
   inputs: Inputs,
   signal: AbortSignal,
   limit = Number.POSITIVE_INFINITY,

@@ -209,6 +209,7 @@ async function runConnected(writing: WriteContext, mapper: WatchedMapper): Promi
     tally = await openTally(writing, { run, earlier, events, mapper });
     if (kind.seen && ledger?.refused) throw ledger.refused;
     if (sent?.isAll !== true) await confirm(writing, mapper);
+    if (earlier && sent?.isAll !== true) await events?.matchSettled(mapper, earlier.settled);
     if (before.length > 0) await run.kept?.journal.append(...before);
     touched = await openTouched(writing, run.id);
     const parts = { mapper, run, earlier, tally, ledger, touched, events };
@@ -237,8 +238,7 @@ async function runConnected(writing: WriteContext, mapper: WatchedMapper): Promi
     // A worker that loses its lease here must leave the folder to the next one, also without outcomes.
     const keep = unfinished ?? (!done && (isLeasedRun || isResumable(run)));
     if (tally && !done && !keep) ledger?.withdraw(tally);
-    const sort = () => tally?.rejects.sort();
-    run.close({ keep, ...(!isLeasedRun && { removed: sort }) });
+    run.close({ keep, ...(!isLeasedRun && { removed: () => tally?.rejects.sort() }) });
   }
 }
 

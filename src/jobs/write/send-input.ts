@@ -317,8 +317,7 @@ export async function openTally(
   const file = isMoved ? rejects.file : earlier.rejectsFile; // each owner has a folder of its own
   await rejects.resume({ file, mark: earlier.rejects, isMoved });
   tally.resume(earlier.counts);
-  if (shard && startOf(writing, { run, earlier, events }))
-    tally.counts.otherShards = otherShardsBefore(earlier);
+  if (shard && startOf(writing, earlier)) tally.counts.otherShards = otherShardsBefore(earlier);
   const journalled = new JournaledOutcomes({
     journal: kept.journal,
     rejects,
@@ -348,7 +347,7 @@ function jobOf(writing: WriteContext, parts: Parts, client: Client | undefined):
   const { limit, maxRejects } = request;
   const { name } = kind;
   const defaults = writeEndpoints[name];
-  const from = startOf(writing, parts);
+  const from = startOf(writing, earlier);
   // A shard that its rejects stopped is processed again only after `fleet retry`.
   const wasContinued = isLeased(context) && earlier?.hitRejectLimit === true;
   const rows = hooks.ready ? paced(inputs.blocks(from), hooks.ready) : inputs.blocks(from);
@@ -408,18 +407,15 @@ function beginOf(
 
 /**
  * Returns where to start reading; undefined for the beginning: a demerge must read all identities again to
- * find duplicates, a run with change tracking must find out which users are gone, and a resumed run, or one behind events
- * and operators that another one sent, must match its events with those that were sent. The text of a pipe that was read
+ * find duplicates, and a run with change tracking must find out which users are gone. The text of a pipe that was read
  * before is gone.
  */
 function startOf(
   { kind: { seen }, request, inputs }: WriteContext,
-  { run: { kept }, earlier, events }: Pick<Parts, 'run' | 'earlier' | 'events'>,
+  earlier: ResumeState | undefined,
 ): Position | undefined {
-  const [sent, isFile] = [earlier?.nonIdempotent, inputs.totalBytes !== undefined];
-  const isMatched = kept?.resumed === true || (isFile && sent?.has('other') === true);
-  const hasSentEvents = events !== undefined && isMatched && sent?.has('event') === true;
-  return seen || (request.changed && isFile) || hasSentEvents ? undefined : earlier?.watermark;
+  const isCompared = request.changed === true && inputs.totalBytes !== undefined;
+  return seen || isCompared ? undefined : earlier?.watermark;
 }
 
 async function* paced<T>(items: AsyncIterable<T>, ready: () => Promise<void>): AsyncGenerator<T> {

@@ -39,7 +39,7 @@ export interface SentBefore {
   readonly entries: readonly WriteEntry[];
   readonly records: number;
   readonly line: LedgerEntry;
-  /** Runs all of whose events are in the part. */
+  /** Runs whose events are those of the part, so that no event is looked up; empty if there are others in it. */
   readonly runs: readonly string[];
   /** The input contains nothing else. */
   readonly isAll: boolean;
@@ -203,7 +203,8 @@ function sentOf(sent: readonly SentInput[], isAll: boolean): SentBefore {
   const { line } = sent.at(-1)!;
   const once = new Set(sent.flatMap((one) => one.line.once));
   const kinds = [...once].map((of) => ({ kind: 'intent', records: [], of }) as const);
-  const runs = [...new Set([...wholeRuns(sent)].flatMap((one) => one.runs ?? []))];
+  const isOfEvents = sent.every((one) => one.line.runs);
+  const runs = isOfEvents ? [...new Set(sent.flatMap((one) => one.line.runs ?? []))] : [];
   const entries = [settlementOf(sent), ...kinds];
   return { entries, records: recordsOf(sent), line, runs, isAll };
 }

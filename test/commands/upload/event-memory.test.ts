@@ -438,6 +438,69 @@ describe('what people do to a file of events', () => {
     expect(stored()).toEqual([1, 1, 1]);
   });
 
+  it.each([['events alone'], ['an operator']])(
+    'do not stand for an earlier equal one of %s whose request was refused',
+    async (what) => {
+      const { service, run, stored, write } = await stage();
+      const ending = what === 'an operator' ? operator : '';
+      write('log.ndjson', lines(1, 2, 1, 3) + ending);
+      await service.fault({ endpoint: 'upload', times: 1, delayMs: 200, answer: { status: 401 } });
+      const upload = ['upload', 'log.ndjson', '--resume', '--chunk-size', '1', '--order', 'none'];
+      expect((await run(upload)).code).toBe(4);
+      const before = stored();
+      expect(before.filter((n) => n === 1)).toEqual([1]);
+      expect((await run(upload)).code).toBe(0);
+      expect(stored()).toEqual([1, 1, 2, 3]);
+    },
+  );
+
+  it.each([[['--resume']], [['--resume', '--changed']]])(
+    'stand for themselves if a run that only found them is resumed, %s',
+    async (flags) => {
+      const { service, run, stored, write } = await stage();
+      const [half, upload] = [lines(1).slice(0, 30), ['upload', 'log.ndjson', ...flags]];
+      const bad = '{"identity":"ann","type":"event"}\n';
+      write('log.ndjson', lines(1) + bad);
+      expect((await run(upload)).code).toBe(3);
+      write('log.ndjson', lines(1) + bad + half);
+      expect((await run(upload)).code).toBe(9);
+      write('log.ndjson', lines(1) + bad + lines(1));
+      await run(upload);
+      expect(stored()).toEqual([1, 1]);
+      await service.fault({ endpoint: 'upload', times: 1, answer: { status: 401 } });
+      write('log.ndjson', lines(1) + bad + lines(1) + profileOf({ plan: 'free' }) + lines(1));
+      expect((await run([...upload, '--chunk-size', '1', '--concurrency', '1'])).code).toBe(4);
+      await run(upload);
+      expect(stored()).toEqual([1, 1, 1]);
+    },
+  );
+
+  it.each([[['--resume']], [['--changed']], [['--changed', '--resume']]])(
+    'are sent once behind a text that is known, whose event is repeated, with %s',
+    async (flags) => {
+      const { run, stored, write } = await stage();
+      let log = '';
+      for (const more of [lines(1), `${lines(1)}{"identity":"ann","type":"event"}\n`, lines(2)]) {
+        log += more;
+        write('log.ndjson', log);
+        await run(['upload', '--type', 'event', 'log.ndjson', ...flags]);
+      }
+      expect(stored()).toEqual([1, 1, 2]);
+    },
+  );
+
+  it('are sent once behind a file with operators that is known', async () => {
+    const { run, stored, write } = await stage();
+    write('counters.ndjson', operator);
+    await run(['upload', 'counters.ndjson', '--resume']);
+    write('log.ndjson', lines(1));
+    await run(['upload', 'log.ndjson', '--resume']);
+    write('log.ndjson', `${lines(1, 1)}{"identity":"ann","type":"event"}\n`);
+    await run(['upload', 'log.ndjson', '--resume']);
+    await run(['upload', 'counters.ndjson', 'log.ndjson', '--resume']);
+    expect(stored()).toEqual([1, 1]);
+  });
+
   it('do not make an operator beside them go out again when the first file is rotated away', async () => {
     const { service, run, stored, write } = await stage();
     for (const n of [1, 2, 3, 4]) write(`d${n}.ndjson`, lines(n));
