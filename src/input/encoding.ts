@@ -89,20 +89,20 @@ function markedEncoding(head: Buffer): 'utf-8' | Utf16 | undefined {
 
 const isUtf16 = (encoding: string): boolean => encoding.startsWith('utf-16');
 
-/** First bytes of spreadsheet files: zip (.xlsx, .ods) and OLE (.xls). */
-const spreadsheets = [Buffer.from('PK\x03\x04'), Buffer.from([0xd0, 0xcf, 0x11, 0xe0])];
+/** First bytes of spreadsheets and archives: zip (.xlsx, .ods), OLE (.xls), zstd, xz, bzip2. */
+const archive = /^(?:PK\x03\x04|\xd0\xcf\x11\xe0|\x28\xb5\x2f\xfd|\xfd7zXZ\0|BZh[1-9]1AY&SY)/;
 
-/** Throws EngagectlError E-FORMAT for a spreadsheet and for UTF-32, by their first bytes. */
+/** Throws EngagectlError E-FORMAT for a spreadsheet, an archive and UTF-32, by their first bytes. */
 export function refuseOtherFiles(head: Buffer, name: string): void {
-  refuseSpreadsheet(head, name);
+  refuseArchive(head, name);
   refuseUtf32(head, name);
 }
 
-function refuseSpreadsheet(head: Buffer, name: string): void {
-  if (!spreadsheets.some((start) => head.subarray(0, start.length).equals(start))) return;
+function refuseArchive(head: Buffer, name: string): void {
+  if (!archive.test(head.toString('latin1', 0, 16))) return;
   throw new EngagectlError('E-FORMAT', `${name} is a spreadsheet or an archive, not text`, {
     file: name,
-    why: 'its first bytes are those of a zip or Excel file',
+    why: 'its first bytes are those of a zip, Excel, zstd, xz or bzip2 file',
     fix: 'save the sheet as CSV in UTF-8, or unpack the archive',
   });
 }

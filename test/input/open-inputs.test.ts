@@ -251,6 +251,27 @@ describe('D an unusable input', () => {
       { id: 'E-FORMAT', message: /spreadsheet/, details: { fix: /as CSV/ as unknown as string } },
     ],
     [
+      'an archive of zstd named .csv',
+      'x.csv',
+      Buffer.from('28b52ffd2413', 'hex'),
+      {},
+      { id: 'E-FORMAT', message: /archive/, details: { fix: /unpack/ as unknown as string } },
+    ],
+    [
+      'an archive of xz named .csv',
+      'x.csv',
+      Buffer.from('fd377a585a000004', 'hex'),
+      {},
+      { id: 'E-FORMAT', message: /archive/, details: { fix: /unpack/ as unknown as string } },
+    ],
+    [
+      'an archive of bzip2 named .csv',
+      'x.csv',
+      Buffer.from('425a683931415926535953', 'hex'),
+      {},
+      { id: 'E-FORMAT', message: /archive/, details: { fix: /unpack/ as unknown as string } },
+    ],
+    [
       'NDJSON named .json',
       'x.json',
       '{"a":1}\n{"a":2}\n',

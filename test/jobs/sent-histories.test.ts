@@ -416,8 +416,8 @@ const failures = {
 } as const;
 
 /**
- * A log with equal events, and its former content; runs over both are killed or stop, the memory is pruned, and what they report
- * is looked up.
+ * A log with equal events, and its former content; runs over both are killed or stop, the memory is pruned, and what they
+ * report is looked up.
  */
 class EqualEvents {
   readonly #random: Random;
@@ -431,8 +431,9 @@ class EqualEvents {
   readonly #most = new Map<string, number>();
   /** Lost events that were reported and not looked up. */
   readonly #forgotten = new Set<string>();
-  /** The last run was killed, and may be resumed. */
+  /** The last run was killed, and may be resumed; or it stopped. */
   #isOpen = false;
+  #isStopped = false;
   /** Requests of runs that knew which of them were not processed: the first ones, and their ends. */
   readonly #refused: (readonly [number, number])[] = [];
   /** Whether some runs send again what is unknown. */
@@ -464,7 +465,8 @@ class EqualEvents {
       await this.#service.fault({ after, times: 1, ...failures[by] });
       if (by !== 'refused') await this.#service.fault({ after, answer: { status: 401 } }); // a killed run would send no more
     }
-    const [name, ids] = random.chance(this.#isOpen ? 0.1 : 0.5)
+    const isOfLog = this.#isOpen || this.#isStopped || by === 'refused';
+    const [name, ids] = random.chance(isOfLog ? 0.1 : 0.5)
       ? (['log.1', this.#former] as const)
       : (['log', this.#log] as const);
     const isRetried = this.#isRetried && random.chance(this.#isOpen ? 0.7 : 0.1);
@@ -475,6 +477,7 @@ class EqualEvents {
     const first = this.#service.requests().length;
     const { code, isKilled } = await this.#upload(name, { flags, kill });
     if (by === 'refused') this.#refused.push([first, this.#service.requests().length]);
+    this.#isStopped = by === 'refused';
     this.#isOpen = isKilled && random.chance(0.7);
     if (isKilled && !this.#isOpen) await this.#run(['runs', 'prune', '--yes']);
     if (isKilled || code === 4) return;
@@ -491,12 +494,12 @@ class EqualEvents {
 
   #change(): void {
     const random = this.#random;
-    if (random.chance(this.#isOpen ? 0.7 : 0.3)) {
+    if (random.chance(this.#isStopped ? 0.1 : this.#isOpen ? 0.7 : 0.3)) {
       this.#former = this.#log;
       const { length } = this.#log;
       this.#log = this.#log.slice(random.chance(0.5) ? length : random.below(length + 1));
     }
-    for (let more = 1 + random.below(3); more > 0; more -= 1) {
+    for (let more = 1 + random.below(random.chance(0.3) ? 8 : 3); more > 0; more -= 1) {
       const [first, ...others] = (this.#log.length > 0 ? this.#log : this.#former).slice(-3);
       const isEqual = first !== undefined && random.chance(0.4);
       const id = isEqual ? random.pick([first, ...others]) : `u${this.#count++}`;
