@@ -89,8 +89,8 @@ function markedEncoding(head: Buffer): 'utf-8' | Utf16 | undefined {
 
 const isUtf16 = (encoding: string): boolean => encoding.startsWith('utf-16');
 
-/** First bytes of spreadsheets and archives: zip (.xlsx, .ods), OLE (.xls), zstd, xz, bzip2. */
-const archive = /^(?:PK\x03\x04|\xd0\xcf\x11\xe0|\x28\xb5\x2f\xfd|\xfd7zXZ\0|BZh[1-9]1AY&SY)/;
+/** First bytes of spreadsheets and archives, in hexadecimal digits: zip (.xlsx, .ods), OLE (.xls), zstd, xz, bzip2. */
+const archive = /^(?:504b0304|d0cf11e0|28b52ffd|fd377a585a00|425a683[1-9]314159265359)/;
 
 /** Throws EngagectlError E-FORMAT for a spreadsheet, an archive and UTF-32, by their first bytes. */
 export function refuseOtherFiles(head: Buffer, name: string): void {
@@ -99,7 +99,7 @@ export function refuseOtherFiles(head: Buffer, name: string): void {
 }
 
 function refuseArchive(head: Buffer, name: string): void {
-  if (!archive.test(head.toString('latin1', 0, 16))) return;
+  if (!archive.test(head.toString('hex', 0, 10))) return;
   throw new EngagectlError('E-FORMAT', `${name} is a spreadsheet or an archive, not text`, {
     file: name,
     why: 'its first bytes are those of a zip, Excel, zstd, xz or bzip2 file',
