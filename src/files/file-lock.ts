@@ -1,7 +1,18 @@
 import path from 'node:path';
-import { closeSync, lstatSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  lstatSync,
+  openSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { createRequire } from 'node:module';
 import { EngagectlError } from '../errors.js';
+
+const { O_RDONLY, O_NONBLOCK, O_NOFOLLOW } = constants;
 
 /** Held until `release`, or until the process ends in any way. */
 export interface FileLock {
@@ -28,6 +39,8 @@ export async function lockRun(file: string, owner?: LockOwner): Promise<FileLock
   for (;;) {
     create(file);
     const before = identityOf(file);
+    const journal = foreignJournal(file);
+    if (journal) throw planted(journal);
     const database = new Database(file);
     try {
       // No rollback journal, because nothing is ever rolled back.
@@ -122,6 +135,28 @@ function ownerOf(file: string): string | undefined {
   }
 }
 
+/**
+ * Returns the rollback journal beside a database if it ends with the name of a further file, which SQLite would remove;
+ * undefined if it does not. Those that SQLite writes for one database have no such name.
+ */
+export function foreignJournal(database: string): string | undefined {
+  const journal = `${database}-journal`;
+  const found = lstatSync(journal, { throwIfNoEntry: false });
+  if (!found) return undefined;
+  if (!found.isFile()) return journal;
+  const descriptor = openSync(journal, O_RDONLY | O_NONBLOCK | (O_NOFOLLOW ?? 0));
+  try {
+    const end = Buffer.alloc(endOfName.length);
+    readSync(descriptor, end, 0, end.length, Math.max(0, found.size - end.length));
+    return end.equals(endOfName) ? journal : undefined;
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** Last bytes of a rollback journal with the name of a further file (SQLite file format, section 3). */
+const endOfName = Buffer.from('d9d505f920a163d7', 'hex');
+
 /** Never opens an existing file: closing it would release a lock that this process may have on it. */
 function create(file: string): void {
   try {
@@ -181,6 +216,13 @@ const linked = (file: string): EngagectlError =>
     why: 'engagectl creates regular lock files only, so something else created the link',
     fix: 'find out who created it, then remove it',
     file,
+  });
+
+const planted = (journal: string): EngagectlError =>
+  new EngagectlError('E-FILE-WRITE', `${journal} names another file, which would be removed`, {
+    why: 'engagectl writes no such journals, so something else created it',
+    fix: 'find out who created it, then remove it',
+    file: journal,
   });
 
 const locked = (owner: string | undefined): EngagectlError =>

@@ -539,20 +539,36 @@ describe('--settle', () => {
   const rejected = (line: number, stage: string, record: string) =>
     `{"source":"e.ndjson","line":${line},"stage":"${stage}","error":"it was","record":${record}}`;
 
-  it('writes the same text for the same records, whichever answer comes first', async () => {
-    const { service, env } = await serviceOf();
+  it.each(['e.rejects.ndjson', 'e.rejects.json'])(
+    'writes the same text for the same records of %s, whichever answer comes first',
+    async (name) => {
+      const { service, env } = await serviceOf();
+      const world = makeWorld({ env });
+      const records = ['b', 'a', 'c'].map(
+        (identity) => `{"identity":"${identity}","profileData":{"Visits":{"$incr":1}}}`,
+      );
+      const lines = records.map((record, at) => rejected(at + 1, 'unknown', record));
+      const isArray = name.endsWith('.json');
+      writeFileSync(world.path(name), isArray ? `[${lines.join()}]` : lines.join('\n'));
+      for (const after of [0, 1]) {
+        service.clearFaults();
+        await service.fault({ endpoint: 'profile', after, times: 1, delayMs: 100 });
+        const { lines: open } = await verified(world, [name, '--settle']);
+        expect(open.map(({ line }) => line)).toEqual([1, 2, 3]);
+      }
+    },
+  );
+
+  it('shows no passcode that the service has as a value', async () => {
+    const { env } = await serviceOf();
     const world = makeWorld({ env });
-    const records = ['a', 'b', 'c'].map(
-      (identity) => `{"identity":"${identity}","profileData":{"Visits":{"$incr":1}}}`,
-    );
-    const lines = records.map((record, at) => rejected(at + 1, 'unknown', record));
-    writeFileSync(world.path('e.rejects.ndjson'), lines.join('\n'));
-    for (const after of [0, 1]) {
-      service.clearFaults();
-      await service.fault({ endpoint: 'profile', after, times: 1, delayMs: 100 });
-      const { lines: open } = await verified(world, ['e.rejects.ndjson', '--settle']);
-      expect(open.map(({ line }) => line)).toEqual([1, 2, 3]);
-    }
+    const passcode = env['ENGAGECTL_PASSCODE']!;
+    writeFileSync(world.path('is.csv'), `identity,City\nann,${passcode}\n`);
+    expect((await world.run(['upload', 'is.csv'])).code).toBe(0);
+    writeFileSync(world.path('was.csv'), 'identity,City\nann,Oslo\n');
+    const { code, stdout, stderr } = await world.run(['verify', 'was.csv']);
+    expect([code, stdout]).toEqual([3, expect.stringContaining('"found":"[passcode]"')]);
+    expect(stdout + stderr).not.toContain(passcode);
   });
 
   it('returns an event that did not arrive, whose name resembles a known one', async () => {

@@ -13,7 +13,7 @@ import { uploadDefaults } from '../support/builders/upload-mapping.js';
 const sentOf = (day: number, n: number, line: number) => {
   const ts = 1_760_000_000 + day * 86_400 + n;
   const record = { identity: 'u', type: 'event', evtName: 'E', evtData: { n }, ts };
-  return { source: 'e.ndjson', line, text: JSON.stringify(record) };
+  return { source: 'e.ndjson', line, ordinal: line - 1, text: JSON.stringify(record) };
 };
 
 it('reads too many days in turn: each day whole, and each event once', () => {

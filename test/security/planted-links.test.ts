@@ -5,6 +5,7 @@ import {
   chmodSync,
   chownSync,
   closeSync,
+  copyFileSync,
   existsSync,
   lchownSync,
   lstatSync,
@@ -12,6 +13,7 @@ import {
   readdirSync,
   rmSync,
   readFileSync,
+  statSync,
   symlinkSync,
   writeFileSync,
   mkdirSync,
@@ -23,6 +25,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { unnamedOption } from '../../src/errors.js';
 import { resolveTarget } from '../../src/output/partial-file.js';
 import { lockRun } from '../../src/files/file-lock.js';
+import { Database } from '../../src/service/store/database.js';
 import { mergeRejects } from '../../src/jobs/rejects.js';
 import { openVoice } from '../../src/jobs/calling/voice.js';
 import { BinProcess, canRunAs } from '../support/processes/bin-process.js';
@@ -391,6 +394,43 @@ it('refuses a link as the lock of a run, also to a SQLite database or to nothing
   expect(readFileSync(victim(0), 'utf8')).toBe(content);
   expect(readFileSync(victim(1), 'utf8')).toBe('');
   expect(existsSync(victim(2))).toBe(false);
+});
+
+/** Writes a rollback journal of a database that names a further file, which SQLite removes when it rolls back. */
+function plantJournal(database: string, named: string): void {
+  const word = (...values: readonly number[]) => {
+    const words = Buffer.alloc(4 * values.length);
+    for (const [at, value] of values.entries()) words.writeUInt32BE(value, 4 * at);
+    return words;
+  };
+  const [magic, name] = [Buffer.from('d9d505f920a163d7', 'hex'), Buffer.from(named)];
+  const head = Buffer.alloc(512);
+  const pages = statSync(database).size / 4096;
+  Buffer.concat([magic, word(0, 1, pages, 512, 4096)]).copy(head);
+  const sum = name.reduce((total, byte) => total + byte, 0);
+  const end = [word(0x4000_0000 / 4096 + 1), name, word(name.length, sum), magic];
+  writeFileSync(`${database}-journal`, Buffer.concat([head, ...end]));
+}
+
+it('removes no file that the journal beside a store, a snapshot or a lock names', async () => {
+  const world = makeWorld();
+  const [dataDir, snapshot, lock] = ['data', 'base.db', 'run.lock'].map((name) => world.path(name));
+  const store = path.join(dataDir!, 'service.db');
+  const victim = path.join(world.cwd, '..', 'victim');
+  writeFileSync(victim, content);
+  const first = new Database(dataDir);
+  await first.copyTo(snapshot!);
+  first.close();
+  copyFileSync(snapshot!, lock!);
+  for (const file of [store, snapshot!, lock!]) plantJournal(file, victim);
+  const why = 'names another file';
+  expect(() => new Database(dataDir)).toThrow(why);
+  rmSync(`${store}-journal`);
+  const second = new Database(dataDir);
+  onTestFinished(() => second.close());
+  await expect(second.replaceBy(snapshot!)).rejects.toThrow(why);
+  await expect(lockRun(lock!)).rejects.toThrow(why);
+  expect(readFileSync(victim, 'utf8')).toBe(content);
 });
 
 // A superuser's run would put a file in place of the link /dev/stdout, for all programs of the machine.

@@ -1,5 +1,6 @@
 import { PeekableIterator } from '../../bulk/peekable-iterator.js';
 import { EngagectlError } from '../../errors.js';
+import { ordinalOfParseError, ordinalOfRow } from '../../bulk/outcomes/ordinal-set.js';
 import { limitRecords, type RowBlock } from '../../input/row-block.js';
 import { JsonParser } from '../../text/json-parser.js';
 import {
@@ -73,8 +74,6 @@ export class SentInput {
   readonly users: KeySample<SentUser>;
   readonly addresses: KeySample<SentAddress>;
   readonly events: SentEvents;
-  /** Names of the files that were read, in their order. */
-  readonly sources = new Set<string>();
   /** Records that cannot be checked, by cause; those to settle one by one. */
   readonly untold: UntoldRecords[] = [];
   readonly #reading: Reading;
@@ -101,8 +100,11 @@ export class SentInput {
   async readAll(inputs: Inputs): Promise<void> {
     await this.#read(inputs, (rows) => {
       if (this.#reading.settle) {
-        for (const { line, error, raw } of rows.parseErrors)
-          this.#addUnreadable({ source: rows.source, line }, raw.toString(), error);
+        for (const failed of rows.parseErrors) {
+          const ordinal = ordinalOfParseError(rows, failed);
+          const place = { source: rows.source, line: failed.line, ordinal };
+          this.#addUnreadable(place, failed.raw.toString(), failed.error);
+        }
       } else {
         this.read += rows.count + rows.parseErrors.length;
         this.rejected += rows.parseErrors.length;
@@ -127,7 +129,6 @@ export class SentInput {
     const blocks = inputs.blocks();
     const rows = limit === undefined ? blocks : limitRecords(blocks, limit);
     for await (const block of new PeekableIterator(rows).until(signal)) {
-      this.sources.add(block.source);
       add(block);
       this.#refuseTooMany();
     }
@@ -160,9 +161,10 @@ export class SentInput {
   }
 
   /** Adds a damaged line of a rejects file, whose outcome may be unknown. */
-  #addUnreadable(place: Pick<SentRecord, 'source' | 'line'>, text: string, error: string): void {
+  #addUnreadable(place: ReturnType<typeof placeOf>, text: string, error: string): void {
     this.read += 1;
-    const row = JSON.stringify({ ...place, record: text });
+    const { source, line } = place;
+    const row = JSON.stringify({ source, line, record: text });
     this.#addUntold({ ...place, text: '{}', row }, `its line cannot be read: ${error}`);
   }
 
@@ -251,9 +253,11 @@ const tooMany = (what: string): EngagectlError =>
     fix: 'compare a smaller sample of the users, or read events from files instead of a pipe',
   });
 
-function placeOf({ source, lines }: RowBlock, row: number) {
-  return { source, line: lines[row] ?? 0 };
-}
+const placeOf = (rows: RowBlock, row: number) => ({
+  source: rows.source,
+  line: rows.lines[row] ?? 0,
+  ordinal: ordinalOfRow(rows, row),
+});
 
 /** A key in the sample. */
 interface Kept<T> {

@@ -7,6 +7,8 @@ export interface SentRecord {
   readonly source: string;
   /** Line number, 1-based. */
   readonly line: number;
+  /** Place among all records of the inputs, from 0. */
+  readonly ordinal: number;
   /** JSON text of the record as sent. */
   readonly text: string;
   /** Line of the rejects file, if one was read. */

@@ -176,11 +176,11 @@ export class UnknownResolution {
   }
 
   /**
-   * Returns all lines, in the order of these files: look-ups of the same records write the same text, by which the ledger
+   * Returns all lines, in the order of the input: look-ups of the same records write the same text, by which the ledger
    * knows it once it was sent. Those that were not checked stay unknown, and so do those that were not found, if an upload
    * would skip them because of the event memory; `skipped` has their positions among `absent`.
    */
-  lines(skipped: ReadonlySet<number>, sources: Iterable<string>): readonly Buffer[] {
+  lines(skipped: ReadonlySet<number>): readonly Buffer[] {
     for (const [record, key] of this.#open)
       if (!this.#isRepeated(key)) this.#leave(record, 'verify stopped before it was checked');
     this.#open.clear();
@@ -192,14 +192,8 @@ export class UnknownResolution {
       this.counts.unknown += 1;
       return { record, stage: 'unknown', error: event.hasNone ? notInMemory : equalArrived };
     });
-    const fileOf = new Map(Array.from(sources, (source, at) => [source, at]));
     return final
-      .toSorted(
-        ({ record: a }, { record: b }) =>
-          fileOf.get(a.source)! - fileOf.get(b.source)! ||
-          a.line - b.line ||
-          (a.text < b.text ? -1 : 1), // a JSON array may have one line
-      )
+      .toSorted(({ record: a }, { record: b }) => a.ordinal - b.ordinal)
       .map(({ record, stage, error }) => lineOf(record, stage, error));
   }
 

@@ -21,7 +21,7 @@ import { keyColumns, uploadMapping } from '../write/upload.js';
 import { checkAll, type CheckContext } from './check-sent.js';
 import { mostSent, SentEvents } from './sent-events.js';
 import { SentInput } from './sent-input.js';
-import { UnknownResolution, formatDifference, VerdictTally } from './verdict.js';
+import { UnknownResolution, formatDifference, VerdictTally, type Difference } from './verdict.js';
 import { watched } from '../../bulk/observed-client.js';
 import type { InputOptions } from '../../input/input-format.js';
 import type { RetryStatus } from '../../client/retry.js';
@@ -229,6 +229,8 @@ async function writeVerdicts(
   checking: CheckContext,
   { tally, settlement, sink, remember }: Writing,
 ): Promise<void> {
+  const { redact } = checking.client; // the service may echo the passcode
+  const lineOf = (difference: Difference) => Buffer.from(redact(formatDifference(difference)));
   const writeAll = async (lines: Iterable<Buffer>) => {
     for (const line of lines) await sink.write(line);
   };
@@ -238,11 +240,10 @@ async function writeVerdicts(
       for await (const verdict of checkAll(checking)) {
         tally.add(verdict);
         if (settlement) settlement.settle(verdict);
-        else await writeAll(verdict.differences.map((one) => Buffer.from(formatDifference(one))));
+        else await writeAll(verdict.differences.map(lineOf));
       }
     } finally {
-      const { sources } = checking.sent;
-      if (settlement) await writeAll(settlement.lines(await remember(settlement), sources));
+      if (settlement) await writeAll(settlement.lines(await remember(settlement)));
     }
     await sink.finish();
   } finally {

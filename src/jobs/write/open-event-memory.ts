@@ -5,7 +5,8 @@ import { EventMemory, pruneEvents } from '../../bulk/event-memory/event-memory.j
 import { EngagectlError, countOf, groupDigits } from '../../errors.js';
 import type { AbsentEvent, ArrivedEvents } from '../../bulk/event-memory/event-log.js';
 import type { MatchedRun, PruneOptions } from '../../bulk/event-memory/event-store.js';
-import { ordinalOfRow, type OrdinalSet } from '../../bulk/outcomes/ordinal-set.js';
+import { ordinalOfRow } from '../../bulk/outcomes/ordinal-set.js';
+import { hasCommitted, hasReached, type ResumeState } from '../../bulk/outcomes/journal-entries.js';
 import { skipReason } from '../../bulk/outcomes/outcome-counts.js';
 import { refuseUntrusted } from '../../files/ownership.js';
 import { isMissing } from '../../files/path-checks.js';
@@ -40,10 +41,11 @@ export interface RememberedEvents {
    */
   isOtherwiseSent(mapper: Mapper): Promise<boolean>;
   /**
-   * Matches the events that have an outcome with what was sent, before the others are looked up: else one of them that
-   * was sent stands for an equal one before it that was not. Reads files once more; a pipe cannot be read twice.
+   * Matches the events that have an outcome, or were in flight, with what was sent, before the others are looked up: else
+   * one of them that was sent stands for an equal one before it that was not. Reads files once more; a pipe cannot be
+   * read twice.
    */
-  matchSettled(mapper: Mapper, settled: OrdinalSet): Promise<void>;
+  matchEarlier(mapper: Mapper, earlier: ResumeState): Promise<void>;
   /** Returns the memory for the write pipeline. */
   filter(mapper: Mapper): EventFilter;
 }
@@ -140,24 +142,27 @@ export async function openEventMemory(
     memory.close();
     throw error;
   });
-  let matched: OrdinalSet | undefined;
+  let isMatched: ((ordinal: number) => boolean) | undefined;
   return {
     memory,
     listsSent: !skipsSent,
     isOtherwiseSent: async (mapper) =>
       isOtherwiseSent(await reopen(), { mapper, memory, compared }),
-    matchSettled: async (mapper, settled) => {
-      const isNeeded = !settled.isEmpty && !memory.hasNone && use.skippedRuns.length === 0;
+    matchEarlier: async (mapper, earlier) => {
+      const isNeeded = hasCommitted(earlier) && !memory.hasNone && use.skippedRuns.length === 0;
       if (!isNeeded || inputs.totalBytes === undefined) return;
+      const { settled, intended } = earlier;
+      const isEarlier = (ordinal: number) =>
+        settled.has(ordinal) || (!use.retryOwn && intended.has(ordinal));
       for await (const rows of blocksOf(await reopen(), runtime.signal)) {
-        memory.skip(withEvents(mapper.map(rows), (ordinal) => settled.has(ordinal)));
-        if (!settled.reaches(rows.end.ordinal)) break;
+        memory.skip(withEvents(mapper.map(rows), isEarlier));
+        if (!hasReached(earlier, rows.end.ordinal)) break;
       }
-      matched = settled;
+      isMatched = isEarlier;
     },
     filter: (mapper) => ({
       skip: (block) =>
-        memory.skip(matched ? withEvents(block, (ordinal) => !matched!.has(ordinal)) : block),
+        memory.skip(isMatched ? withEvents(block, (ordinal) => !isMatched!(ordinal)) : block),
       intend: async (batch) => memory.intend(batch),
       settle: (batch, state, positions) => memory.settle(batch, state, positions),
       ...headOf(writing, { memory, mapper, skipsSent, compared }),

@@ -209,7 +209,7 @@ async function runConnected(writing: WriteContext, mapper: WatchedMapper): Promi
     tally = await openTally(writing, { run, earlier, events, mapper });
     if (kind.seen && ledger?.refused) throw ledger.refused;
     if (sent?.isAll !== true) await confirm(writing, mapper);
-    if (earlier && sent?.isAll !== true) await events?.matchSettled(mapper, earlier.settled);
+    if (earlier && sent?.isAll !== true) await events?.matchEarlier(mapper, earlier);
     if (before.length > 0) await run.kept?.journal.append(...before);
     touched = await openTouched(writing, run.id);
     const parts = { mapper, run, earlier, tally, ledger, touched, events };
@@ -306,7 +306,8 @@ async function useOf(
   }
   if (!remembersEvents(writing)) return 'compare';
   // Unknown records without an intent are those of an earlier run, which it only reported.
-  const mayStartOver = nonIdempotent.has('event') || counts.accepted === 0;
+  const hasEvents = nonIdempotent.has('event') || counts.alreadySent > 0;
+  const mayStartOver = hasEvents || counts.accepted === 0;
   if (nonIdempotent.has('other') || !mayStartOver) return 'resume';
   if (inputs.totalBytes === undefined) return 'startOver';
   if (await isUnchanged(writing, earlier)) return 'isVerified';

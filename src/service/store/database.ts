@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, closeSync } from 'node:fs';
 import { join } from 'node:path';
 import { makePrivateFolder, openToAppend } from '../../files/atomic-write.js';
+import { foreignJournal } from '../../files/file-lock.js';
 import { dataTables, tables, schemaVersion } from './schema.js';
 
 type Value = string | number | Uint8Array | null;
@@ -136,6 +137,7 @@ export class Database {
 
   /** Replaces the data with that of a copy, on another thread. On an error (with a `code`) nothing has changed. */
   async replaceBy(file: string): Promise<void> {
+    refuseForeignJournal(file);
     this.run('ATTACH ? AS copy', [file]);
     try {
       const format = this.#format('copy');
@@ -250,5 +252,12 @@ function privateFile(dataDir: string): string {
   makePrivateFolder(dataDir);
   const path = join(dataDir, 'service.db');
   closeSync(openToAppend(path));
+  refuseForeignJournal(path);
   return path;
+}
+
+/** Somebody else may have made the directory: a data directory or a snapshot is copied from one machine to another. */
+function refuseForeignJournal(file: string): void {
+  const journal = foreignJournal(file);
+  if (journal) throw fileError(`${journal} names another file, which would be removed`);
 }

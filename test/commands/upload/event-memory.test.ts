@@ -489,6 +489,18 @@ describe('what people do to a file of events', () => {
     },
   );
 
+  it('stand for themselves if a pipe with profiles is read again, whose events were only found', async () => {
+    const { service, run, stored, write } = await stage();
+    write('a.ndjson', lines(1));
+    await run(['upload', 'a.ndjson']);
+    const text = profileOf({ plan: 'a' }) + lines(1) + profileOf({ plan: 'b' }) + lines(1);
+    await service.fault({ endpoint: 'upload', after: 1, times: 1, answer: { status: 401 } });
+    const upload = ['upload', '-', '--run-name', 'crm', '--resume', '--chunk-size', '1'];
+    for (const code of [4, 0])
+      expect((await run([...upload, '--concurrency', '1'], text)).code).toBe(code);
+    expect(stored()).toEqual([1, 1]);
+  });
+
   it('are sent once behind a file with operators that is known', async () => {
     const { run, stored, write } = await stage();
     write('counters.ndjson', operator);
