@@ -1235,6 +1235,24 @@ it.each([
   },
 );
 
+it('sends operators beside a file without records that was beside others before', async () => {
+  const { service, world, run } = await stage();
+  writeFileSync(world.path('none.ndjson'), '\n');
+  writeFileSync(world.path('i.ndjson'), increments(1));
+  writeFileSync(world.path('j.ndjson'), increments(1).replace('u0', 'u1'));
+  writeFileSync(world.path('k.ndjson'), increments(1).replace('u0', 'u2'));
+  for (const files of [
+    ['none', 'i'],
+    ['none', 'j'],
+    ['k', 'none', '--resume'],
+  ]) {
+    const names = files.map((name) => (name.startsWith('-') ? name : `${name}.ndjson`));
+    expect((await run('upload', ...names)).code).toBe(0);
+  }
+  expect((await run('upload', 'none.ndjson', 'i.ndjson')).code).toBe(8);
+  expect(written(service).flat()).toHaveLength(3);
+});
+
 it('sends events once that were added after a run ended, and before its folder was removed', async () => {
   const { service, world, run } = await stage();
   const upload = async () => run('upload', 'e.ndjson', '--resume');

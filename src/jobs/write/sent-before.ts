@@ -74,18 +74,18 @@ export async function sentBefore(
   for (const [input, name] of inputs.names.entries()) {
     sent.push(await matched(inputs, { input, name }, known));
   }
-  const first = sent.find((one) => one !== undefined);
+  const first = sent.find(hasRecords);
   if (!first) return undefined;
   const isNew = sent.findIndex((one) => one?.isWhole !== true);
   const some = sent
     .slice(0, isNew < 0 ? sent.length : isNew + 1)
     .filter((one) => one !== undefined);
-  const late = isNew < 0 ? [] : sent.slice(isNew + 1).filter((one) => one !== undefined);
+  const late = isNew < 0 ? [] : sent.slice(isNew + 1).filter(hasRecords);
   if (!query.resume) throw alreadySent(first, query.words);
   const last = some.at(-1);
   const isExtended = last?.extendsLine === true;
   // Events of runs with `runs` are found one by one, too; all other records only by their text.
-  if ([...some, ...late].every(({ line }) => line.runs)) {
+  if ([...some.filter(hasRecords), ...late].every(({ line }) => line.runs)) {
     const maySkip = late.length === 0 && !isExtended && areWholeRuns(some);
     return maySkip && last ? sentOf(some, isNew < 0) : undefined;
   }
@@ -94,6 +94,10 @@ export async function sentBefore(
   if (isExtended && !last.line.runs) throw lastLineChanged(last, query.words);
   return sentOf(isExtended ? some.slice(0, -1) : some, isNew < 0);
 }
+
+/** Whether an input was sent. One without records neither stops nor skips anything. */
+const hasRecords = (one: SentInput | undefined): one is SentInput =>
+  one !== undefined && one.records > 0;
 
 function areWholeRuns(sent: readonly SentInput[]): boolean {
   const whole = wholeRuns(sent);
@@ -200,11 +204,12 @@ async function findSentBeyond(
 
 /** Builds the journal entries of a part that was sent before. */
 function sentOf(sent: readonly SentInput[], isAll: boolean): SentBefore {
-  const { line } = sent.at(-1)!;
-  const once = new Set(sent.flatMap((one) => one.line.once));
+  const lines = sent.filter(hasRecords).map((one) => one.line);
+  const line = lines.at(-1)!;
+  const once = new Set(lines.flatMap((one) => one.once));
   const kinds = [...once].map((of) => ({ kind: 'intent', records: [], of }) as const);
-  const isOfEvents = sent.every((one) => one.line.runs);
-  const runs = isOfEvents ? [...new Set(sent.flatMap((one) => one.line.runs ?? []))] : [];
+  const isOfEvents = lines.every((one) => one.runs);
+  const runs = isOfEvents ? [...new Set(lines.flatMap((one) => one.runs ?? []))] : [];
   const entries = [settlementOf(sent), ...kinds];
   return { entries, records: recordsOf(sent), line, runs, isAll };
 }
@@ -228,7 +233,7 @@ export async function findSentInput(
   const known = knownFrom([...lines, ...but]); // of equal texts, the last one is found
   for (const [input, name] of inputs.names.entries()) {
     const sent = await matched(inputs, { input, name }, known);
-    if (sent && !but.includes(sent.line) && (await counts(input))) return sent;
+    if (hasRecords(sent) && !but.includes(sent.line) && (await counts(input))) return sent;
   }
   return undefined;
 }

@@ -1,6 +1,6 @@
 import Sqlite from 'libsql';
 import { randomBytes } from 'node:crypto';
-import { chmodSync, closeSync } from 'node:fs';
+import { chmodSync, closeSync, lstatSync } from 'node:fs';
 import { join } from 'node:path';
 import { makePrivateFolder, openToAppend } from '../../files/atomic-write.js';
 import { foreignJournal } from '../../files/file-lock.js';
@@ -137,6 +137,8 @@ export class Database {
 
   /** Replaces the data with that of a copy, on another thread. On an error (with a `code`) nothing has changed. */
   async replaceBy(file: string): Promise<void> {
+    // SQLite would look for a journal beside the file that a link leads to.
+    if (lstatSync(file).isSymbolicLink()) throw fileError('it is a symbolic link');
     refuseForeignJournal(file);
     this.run('ATTACH ? AS copy', [file]);
     try {

@@ -501,6 +501,26 @@ describe('what people do to a file of events', () => {
     expect(stored()).toEqual([1, 1]);
   });
 
+  it.each([
+    ['csv', csvHead, (...of: number[]) => csvHead + csvLines(...of)],
+    ['ndjson', '\n', lines],
+  ])(
+    'are sent once behind a file without records that is known, of %s',
+    async (kind, empty, text) => {
+      const { run, stored, write } = await stage();
+      const upload = ['upload', `a.${kind}`, `b.${kind}`, ...asEvents, '--resume'];
+      write(`a.${kind}`, empty);
+      for (const of of [
+        [1, 3],
+        [1, 2, 3],
+      ]) {
+        write(`b.${kind}`, text(...of));
+        expect((await run(upload)).code).toBe(0);
+      }
+      expect(stored()).toEqual([1, 2, 3]);
+    },
+  );
+
   it('are sent once behind a file with operators that is known', async () => {
     const { run, stored, write } = await stage();
     write('counters.ndjson', operator);

@@ -1,6 +1,6 @@
 import Sqlite from 'libsql';
 import { once } from 'node:events';
-import { copyFileSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -207,6 +207,7 @@ describe('seed, reset, snapshots', () => {
     const older = path.join(dataDir, 'snapshots', 'older.db');
     copyFileSync(older, path.join(dataDir, 'snapshots', 'good.db'));
     writeFileSync(path.join(dataDir, 'snapshots', 'text.db'), 'identity\n'.repeat(1000));
+    symlinkSync('good.db', path.join(dataDir, 'snapshots', 'link.db'));
     const copy = new Sqlite(older);
     copy.exec('PRAGMA user_version = 4');
     copy.close();
@@ -229,6 +230,7 @@ describe('seed, reset, snapshots', () => {
       ['generated', 'its tables are not those of a snapshot'],
       ['virtual', 'its tables are not those of a snapshot'],
       ['text', 'file is not a database'],
+      ['link', 'it is a symbolic link'],
     ] as const) {
       expect(await ask('POST', `snapshots/${name}/restore`)).toMatchObject({
         http: 409,
