@@ -1253,6 +1253,31 @@ it('sends operators beside a file without records that was beside others before'
   expect(written(service).flat()).toHaveLength(3);
 });
 
+it('resumes operators beside a file without records that another run read', async () => {
+  const { service, world, run } = await stage();
+  writeFileSync(world.path('none.ndjson'), '\n');
+  writeFileSync(world.path('i.ndjson'), increments(1));
+  writeFileSync(world.path('j.ndjson'), increments(3).replaceAll('"u', '"v'));
+  expect((await run('upload', 'i.ndjson', 'none.ndjson')).code).toBe(0);
+  await service.fault({ after: 1, times: 1, answer: { status: 401 } });
+  const upload = ['upload', 'j.ndjson', 'none.ndjson', '--resume', '--chunk-size', '1'];
+  expect((await run(...upload, '--concurrency', '1')).code).toBe(4);
+  expect((await run(...upload)).code).toBe(0);
+  expect(written(service).flat()).toHaveLength(4);
+});
+
+it('sends events once that a run without a journal sent, behind others and in front of new ones', async () => {
+  const { service, world, run } = await stage();
+  const [a, b, c, d] = ['a', 'b', 'c', 'd'].map((name, at) => {
+    writeFileSync(world.path(`${name}.ndjson`), events(2, 2 * at));
+    return `${name}.ndjson`;
+  });
+  expect((await run('upload', a!, '--no-journal')).code).toBe(0);
+  for (const files of [[b!], [b!, a!, c!], [a!, d!]])
+    expect((await run('upload', ...files, '--resume')).code).toBe(0);
+  expect(written(service).flat()).toHaveLength(8);
+});
+
 it('sends events once that were added after a run ended, and before its folder was removed', async () => {
   const { service, world, run } = await stage();
   const upload = async () => run('upload', 'e.ndjson', '--resume');

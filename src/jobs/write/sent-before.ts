@@ -85,7 +85,7 @@ export async function sentBefore(
   const last = some.at(-1);
   const isExtended = last?.extendsLine === true;
   // Events of runs with `runs` are found one by one, too; all other records only by their text.
-  if ([...some.filter(hasRecords), ...late].every(({ line }) => line.runs)) {
+  if (areEvents([...some, ...late])) {
     const maySkip = late.length === 0 && !isExtended && areWholeRuns(some);
     return maySkip && last ? sentOf(some, isNew < 0) : undefined;
   }
@@ -98,6 +98,10 @@ export async function sentBefore(
 /** Whether an input was sent. One without records neither stops nor skips anything. */
 const hasRecords = (one: SentInput | undefined): one is SentInput =>
   one !== undefined && one.records > 0;
+
+/** Whether the event memory knows all records of these inputs. */
+const areEvents = (sent: readonly SentInput[]): boolean =>
+  sent.filter(hasRecords).every(({ line }) => line.runs);
 
 function areWholeRuns(sent: readonly SentInput[]): boolean {
   const whole = wholeRuns(sent);
@@ -196,7 +200,7 @@ async function findSentBeyond(
     const sent = await matched(inputs, { input, name }, known);
     const end = sent?.text.ended?.end.offset ?? 0;
     const isBeyond = input > read.input || (input === read.input && end > read.offset);
-    if (sent && isBeyond) return { name, line: sent.line, isOnlyHere };
+    if (hasRecords(sent) && isBeyond) return { name, line: sent.line, isOnlyHere };
     isOnlyHere ||= input <= read.input && sent?.isWhole !== true;
   }
   return undefined;
@@ -208,8 +212,7 @@ function sentOf(sent: readonly SentInput[], isAll: boolean): SentBefore {
   const line = lines.at(-1)!;
   const once = new Set(lines.flatMap((one) => one.once));
   const kinds = [...once].map((of) => ({ kind: 'intent', records: [], of }) as const);
-  const isOfEvents = lines.every((one) => one.runs);
-  const runs = isOfEvents ? [...new Set(lines.flatMap((one) => one.runs ?? []))] : [];
+  const runs = areEvents(sent) ? [...new Set(lines.flatMap((one) => one.runs ?? []))] : [];
   const entries = [settlementOf(sent), ...kinds];
   return { entries, records: recordsOf(sent), line, runs, isAll };
 }
@@ -444,6 +447,7 @@ const beginningOf = (source: LedgerHead): TextDigest => textOf({ ...source, reco
 /** Builds a journal entry for all sent records, whatever their outcome: events are already sent, others accepted. */
 function settlementOf(sent: readonly SentInput[]): Extract<WriteEntry, { kind: 'settlement' }> {
   const records = recordsOf(sent);
+  const outcome = areEvents(sent) ? 'alreadySent' : 'accepted';
   let ordinal = 0;
   let watermark: Position = { input: 0, offset: 0, line: 1, ordinal };
   const digests = sent.map(({ text, ...one }, input) => {
@@ -456,7 +460,7 @@ function settlementOf(sent: readonly SentInput[]): Extract<WriteEntry, { kind: '
   return {
     kind: 'settlement',
     settled: records === 0 ? [] : [[0, records - 1]],
-    counts: { ...zeroCommitted(), [sent[0]?.line.runs ? 'alreadySent' : 'accepted']: records },
+    counts: { ...zeroCommitted(), [outcome]: records },
     rejects: { bytes: 0, crc: 0 },
     watermark,
     digests,
