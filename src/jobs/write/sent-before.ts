@@ -71,8 +71,13 @@ export async function sentBefore(
 ): Promise<SentBefore | undefined> {
   const sent: (SentInput | undefined)[] = [];
   const known = knownFrom(query.lines);
+  const texts = new Set<string>();
   for (const [input, name] of inputs.names.entries()) {
-    sent.push(await matched(inputs, { input, name }, known));
+    const one = await matched(inputs, { input, name }, known);
+    const text = hasRecords(one) && one.line.runs ? nameOfText(one.text) : undefined;
+    // One text may have been sent once, and be in two inputs: the event memory looks up the other one.
+    sent.push(text !== undefined && texts.has(text) ? undefined : one);
+    if (text !== undefined) texts.add(text);
   }
   const first = sent.find(hasRecords);
   if (!first) return undefined;
@@ -95,6 +100,9 @@ export async function sentBefore(
   return sentOf(isExtended ? some.slice(0, -1) : some, isNew < 0);
 }
 
+const nameOfText = ({ offset, hash, ended }: TextDigest): string =>
+  `${offset} ${hash} ${ended?.head}`;
+
 /** Whether an input was sent. One without records neither stops nor skips anything. */
 const hasRecords = (one: SentInput | undefined): one is SentInput =>
   one !== undefined && one.records > 0;
@@ -115,7 +123,7 @@ function wholeRuns(sent: readonly SentInput[]): ReadonlySet<LedgerEntry> {
     if (records === 0) continue;
     const texts = found.get(line) ?? [];
     found.set(line, texts);
-    texts.push(`${text.offset} ${text.hash} ${text.ended?.head}`);
+    texts.push(nameOfText(text));
   }
   return new Set([...found].filter(isWholeRun).map(([line]) => line));
 }

@@ -521,6 +521,20 @@ describe('what people do to a file of events', () => {
     },
   );
 
+  it('stand for those of one of two files with their text, also behind operators', async () => {
+    const { run, stored, write } = await stage();
+    write('a.ndjson', lines(1, 2));
+    write('copy.ndjson', lines(1, 2));
+    write('longer.ndjson', lines(1, 2, 3));
+    write('counters.ndjson', operator);
+    for (const name of ['a.ndjson', 'counters.ndjson']) await run(['upload', name, '--resume']);
+    const refused = await run(['upload', 'a.ndjson', 'copy.ndjson', 'counters.ndjson', '--resume']);
+    expect([refused.code, stored()]).toEqual([8, [1, 2]]);
+    const upload = ['upload', 'counters.ndjson', 'a.ndjson', 'longer.ndjson', '--resume'];
+    for (const accepted of [3, 0]) expect((await run(upload)).summary.accepted).toBe(accepted);
+    expect(stored()).toEqual([1, 1, 2, 2, 3]);
+  });
+
   it('are sent once behind a file with operators that is known', async () => {
     const { run, stored, write } = await stage();
     write('counters.ndjson', operator);
