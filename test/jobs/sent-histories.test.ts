@@ -431,8 +431,9 @@ class EqualEvents {
   readonly #most = new Map<string, number>();
   /** Lost events that were reported and not looked up. */
   readonly #forgotten = new Set<string>();
-  /** The last run was killed, and may be resumed; or it stopped. */
+  /** The last run was killed, and may be resumed. */
   #isOpen = false;
+  /** One of its requests was refused, so that it stopped. */
   #isStopped = false;
   /** Requests of runs that knew which of them were not processed: the first ones, and their ends. */
   readonly #refused: (readonly [number, number])[] = [];

@@ -111,21 +111,15 @@ const hasRecords = (one: SentInput | undefined): one is SentInput =>
 const areEvents = (sent: readonly SentInput[]): boolean =>
   sent.filter(hasRecords).every(({ line }) => line.runs);
 
+/** Whether all inputs of the runs that sent these are among them. Others sent events of other inputs, too. */
 function areWholeRuns(sent: readonly SentInput[]): boolean {
-  const whole = wholeRuns(sent);
-  return sent.every(({ line, records }) => records === 0 || whole.has(line));
-}
-
-/** Finds the runs all of whose inputs are among these. The others sent events of other inputs, too. */
-function wholeRuns(sent: readonly SentInput[]): ReadonlySet<LedgerEntry> {
   const found = new Map<LedgerEntry, string[]>();
-  for (const { line, records, text } of sent) {
-    if (records === 0) continue;
+  for (const { line, text } of sent.filter(hasRecords)) {
     const texts = found.get(line) ?? [];
     found.set(line, texts);
     texts.push(nameOfText(text));
   }
-  return new Set([...found].filter(isWholeRun).map(([line]) => line));
+  return [...found].every(isWholeRun);
 }
 
 function isWholeRun([{ sources }, texts]: [LedgerEntry, string[]]): boolean {
