@@ -46,6 +46,9 @@ const partsFor = (events: number): number =>
 
 const maximumByte = 255;
 
+/** Most buckets of an archive in memory: 8 MiB, which are all of a million events. */
+const bucketsInMemory = 4096;
+
 /** Bytes that are read at once only to be checked. */
 const checkedBytes = 256 * 1024;
 
@@ -71,9 +74,8 @@ export class EventArchive {
   readonly #sums: Uint32Array;
   readonly #filter: Uint32Array;
   readonly #parts: number;
-  /** The bucket that was read last: its entries, and its number. */
-  #room = new Int32Array(4 * archiveWords * bucketEntries);
-  #inRoom = -1;
+  /** Buckets that were read, by their numbers, the first one first. */
+  readonly #buckets = new Map<number, Int32Array>();
   /** How many copies of an entry were matched by records of this input, for the entries that were. */
   readonly #used = new Map<number, Uint8Array>();
   /** The same for entries with more copies than a byte can count. */
@@ -151,9 +153,14 @@ export class EventArchive {
     else this.#usedOften.set(entry, this.used(entry) + 1);
   }
 
-  /** Yields all entries in order; the array is valid until another bucket is read. Throws CorruptArchive. */
+  /** Yields all entries in order; the array is valid until the next one. Throws CorruptArchive. */
   *all(): Generator<Int32Array> {
-    for (let bucket = 0; bucket < 2 ** this.#bits; bucket += 1) yield this.#bucket(bucket);
+    let room = new Int32Array(4 * archiveWords * bucketEntries);
+    for (let bucket = 0; bucket < 2 ** this.#bits; bucket += 1) {
+      const length = this.#lengthOf(bucket);
+      if (length > room.length) room = new Int32Array(2 * length);
+      yield this.#readBucket(bucket, room.subarray(0, length));
+    }
   }
 
   close(): void {
@@ -161,17 +168,26 @@ export class EventArchive {
   }
 
   #bucket(bucket: number): Int32Array {
-    const first = this.#starts[bucket]!;
-    const length = archiveWords * (this.#starts[bucket + 1]! - first);
-    if (length > this.#room.length) this.#room = new Int32Array(2 * length);
-    const words = this.#room.subarray(0, length);
-    if (bucket === this.#inRoom) return words;
-    this.#inRoom = -1;
-    this.#read(words, headBytes + entryBytes * first);
-    if (length > 0 && crc32(bytesOf(words)) !== this.#sums[bucket]) {
+    const known = this.#buckets.get(bucket);
+    if (known) return known;
+    const words = this.#readBucket(bucket, new Int32Array(this.#lengthOf(bucket)));
+    if (this.#buckets.size === bucketsInMemory) {
+      const [oldest] = this.#buckets.keys();
+      this.#buckets.delete(oldest!);
+    }
+    this.#buckets.set(bucket, words);
+    return words;
+  }
+
+  #lengthOf(bucket: number): number {
+    return archiveWords * (this.#starts[bucket + 1]! - this.#starts[bucket]!);
+  }
+
+  #readBucket(bucket: number, words: Int32Array): Int32Array {
+    this.#read(words, headBytes + entryBytes * this.#starts[bucket]!);
+    if (words.length > 0 && crc32(bytesOf(words)) !== this.#sums[bucket]) {
       throw new CorruptArchive('the checksum of a part does not match');
     }
-    this.#inRoom = bucket;
     return words;
   }
 

@@ -45,8 +45,6 @@ export interface EventMemoryOptions extends StoreOptions {
   readonly retryOwn?: boolean;
   /** Nothing counts as sent by other runs, only by this one before it started over. */
   readonly again: boolean;
-  /** Ids of runs whose part of the input is skipped, so that their events are not met. */
-  readonly skippedRuns: readonly string[];
   /** The run started over. */
   readonly isRestarted?: boolean | undefined;
 }
@@ -95,8 +93,6 @@ export class EventMemory {
   readonly #sorted = new SortedEvents(0);
   readonly #fingerprints: EventFingerprints;
   readonly #syncs = new GroupCommit(async () => this.#store.log.sync());
-  /** Runs with whose events from before this run the input is not compared. They may go on at the same time. */
-  readonly #skipped: ReadonlySet<number>;
   #isRegistered: boolean;
   /** It started over: it reports its unknown events once more, or sends them (`retryOwn`). Its input may lack some. */
   readonly #reportsOwn: boolean;
@@ -108,12 +104,10 @@ export class EventMemory {
   private constructor(store: EventStore, options: EventMemoryOptions) {
     this.#store = store;
     this.#options = options;
-    const { skippedRuns, run } = options;
     const { runs } = store;
     this.#fingerprints = new EventFingerprints(runs.secret);
-    this.#isRegistered = runs.numberOf(run) !== undefined;
+    this.#isRegistered = runs.numberOf(options.run) !== undefined;
     this.#reportsOwn = this.#isRegistered && options.isRestarted === true;
-    this.#skipped = new Set(skippedRuns.flatMap((id) => runs.numberOf(id) ?? []));
   }
 
   /** The log of which a part is damaged or missing, so that its events are not known. */
@@ -489,9 +483,7 @@ export class EventMemory {
 
   *#copiesIn(low: number, high: number): Generator<MatchedCopies> {
     for (const archive of this.#archives()) {
-      const isOld = !this.#spilled.since.includes(archive);
       for (const { run, state, copies, entry } of archive.find(low, high)) {
-        if (isOld && this.#skipped.has(run)) continue;
         const use = () => archive.use(entry);
         const of = (one: number) => (state === one ? copies : 0);
         yield {
@@ -508,7 +500,6 @@ export class EventMemory {
     }
     for (const table of this.#tables()) {
       for (const { run, sent, unknown, intended, missing, used, use } of table.find(low, high)) {
-        if (table === this.#completed && this.#skipped.has(run)) continue;
         const counted = this.#countedOf(run, { sent, unknown: unknown - missing, intended });
         yield { ...counted, missing, used, use };
       }

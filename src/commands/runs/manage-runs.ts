@@ -421,7 +421,6 @@ const asFinished = ({
   schemaVersion: _version,
   options: _options,
   remembered: _remembered,
-  runs: _runs,
   ...line
 }: LedgerEntry) => ({
   ...line,

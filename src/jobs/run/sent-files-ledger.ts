@@ -47,11 +47,6 @@ export interface LedgerEntry {
   readonly options?: Readonly<Record<string, unknown>>;
   /** Its events are in the event memory. */
   readonly remembered?: true;
-  /**
-   * Runs that sent the events of all sources, if every event was accepted. Only then a later run may skip
-   * the sources.
-   */
-  readonly runs?: readonly string[];
 }
 
 /** An input of a run. `bytes` is the length of the decoded text. */
@@ -90,8 +85,6 @@ export interface LedgerStart extends Pick<
   readonly limit?: number | undefined;
   /** Beginnings of the inputs; none for a pipe without a name. */
   readonly sources: readonly LedgerHead[];
-  /** The run had finished before: a kill left its folder, and its inputs have grown. */
-  readonly continues?: true | undefined;
   /** The run has finished, but did not read all of its inputs. Derived, and written only with a start that is restored. */
   readonly isFinished?: true;
 }
@@ -219,8 +212,6 @@ type LedgerLine = LedgerEntry | LedgerStart | DiscardedRun;
 class OpenRuns {
   /** Runs that sent events before they were discarded. */
   readonly discarded: LedgerStart[] = [];
-  /** Runs that went on after they had finished. */
-  readonly #continued = new Set<string>();
   readonly #starts = new Map<string, LedgerStart[]>();
 
   /** Runs that may still send records, were killed, or stopped early. */
@@ -233,11 +224,6 @@ class OpenRuns {
     return [...this.unfinished, ...this.discarded];
   }
 
-  /** Whether a ledger line with these runs lists all that they sent. */
-  areListed(runs: LedgerEntry['runs']): boolean {
-    return runs?.every((run) => !this.#continued.has(run)) === true;
-  }
-
   /** Forgets a run whose records may be sent again. */
   discard(run: string): void {
     this.#starts.delete(run);
@@ -246,7 +232,6 @@ class OpenRuns {
   add(line: LedgerLine): void {
     const starts = this.#starts.get(line.run) ?? [];
     if ('started' in line) {
-      if (line.continues) this.#continued.add(line.run);
       this.#starts.set(line.run, [...starts, line]);
       return;
     }

@@ -126,19 +126,6 @@ export function startedError(
   });
 }
 
-/** Builds the error for an input whose beginning is skipped because a run sent it, which meanwhile sends more. */
-export const sendsMore = (name: string, run: string): EngagectlError =>
-  new EngagectlError(
-    'E-ALREADY-SENT',
-    `run ${run} continued after the part of ${name} that it had sent`,
-    {
-      why: 'it may have sent the next events, too; none of them was sent now',
-      fix: 'run the same command again, which compares each event with those that were sent',
-      resumes: true,
-      file: name,
-    },
-  );
-
 /** Builds the error for records that were sent with other options; `what`: which ones, with their verb. */
 export function otherOptions(
   { name, what = `${name} was`, ...found }: OtherwiseSentInput,

@@ -16,7 +16,7 @@ import {
   type LedgerStart,
 } from '../run/sent-files-ledger.js';
 import { runsFolder, type OpenRun } from '../run/open-run.js';
-import { remembersEvents, type MemoryUse, type SentForm } from './open-event-memory.js';
+import { remembersEvents, type SentForm } from './open-event-memory.js';
 import type { WriteEntry } from '../../bulk/outcomes/journal-entries.js';
 import { fingerprint, listRuns, makeStateFolder, withSortedLists } from '../run/run-folder.js';
 import { shardCount, formatShard } from '../shard.js';
@@ -41,7 +41,6 @@ import {
   alreadySent,
   otherOptions,
   otherShards,
-  sendsMore,
   startedError,
   type OtherwiseSentInput,
 } from './already-sent-errors.js';
@@ -83,15 +82,13 @@ interface LedgerPlace {
   readonly pipe: string | undefined;
 }
 
-interface FinishedRun extends Pick<MemoryUse, 'isRestarted' | 'skippedRuns'> {
+interface FinishedRun {
   readonly result: WriteResult;
   /** Digests of all inputs that any attempt of the run read to the end. */
   readonly digests: DigestTable;
   readonly once: ReadonlySet<NonIdempotentKind>;
   /** Its events are in the event memory. */
   readonly remembered: boolean;
-  /** It certainly read nothing but events, behind what earlier runs sent. */
-  readonly isOfEvents: boolean;
   /** Records at the beginning that earlier runs sent. */
   readonly before: number;
   /** The run has a folder, which can be kept. */
@@ -157,13 +154,9 @@ export class DuplicateProtection {
   readonly otherForms = new Map<string, SentForm & { readonly runs: Set<string> }>();
   /** Whether events that runs sent to this account are in the event memory. */
   hasRemembered = false;
-  /** Whether an earlier process of this run recorded its end. */
-  #hasFinished = false;
   /** Starts of the runs that this one replaces. */
   readonly #replaced: LedgerStart[] = [];
   readonly #started = new Map<NonIdempotentKind, Promise<void>>();
-  /** Runs whose texts are skipped. */
-  #skipped: readonly string[] = [];
 
   constructor(run: LedgerRun, place: LedgerPlace) {
     this.#run = run;
@@ -194,26 +187,22 @@ export class DuplicateProtection {
     inputs: Inputs,
     { resume, isKept, read }: SentSearch,
   ): Promise<SentBefore | undefined> {
-    const { again, begun, run, context, writing } = this.#place;
+    const { again, begun, run, context } = this.#place;
     const isPiped = inputs.totalBytes === undefined;
     if (again || (isPiped && !(isKept && resume))) return undefined;
+    // The event memory finds events one by one, however the inputs are divided.
+    const lines = this.#lines.filter((line) => !this.#isRemembered(line));
     if (begun) {
-      const lines = this.#lines.filter((line) => line.run !== run && !this.#isRemembered(line));
-      return refuseSentBeyond(inputs, read, { lines, run, words: context.words });
+      const others = lines.filter((line) => line.run !== run);
+      return refuseSentBeyond(inputs, read, { lines: others, run, words: context.words });
     }
     await this.#refuseRivals(inputs);
-    // The event memory finds sent events one by one. A text is only skipped if all of it was accepted, in this time zone.
-    const [{ open }, isRead] = [this.#ledger, isPiped || writing.request.changed === true];
-    const maySkip = ({ runs, ...line }: LedgerEntry) =>
-      resume && !isRead && open.areListed(runs) && zoneNameOf(line) === zoneNameOf(this.#run);
-    const lines = this.#lines.filter((line) => !this.#isRemembered(line) || maySkip(line));
     const sent = await (isPiped
       ? pipedBefore(inputs, { lines, name: this.#names(inputs)[0]! })
       : sentBefore(inputs, { lines, resume, words: context.words }));
     if (!sent || !isPiped) await this.#refuseOtherShards(inputs);
     if (!sent && isPiped) await this.#refusePipedOtherwise(inputs);
     if (sent) context.messages.note(sentNote(sent));
-    this.#skipped = sent?.runs ?? [];
     return sent;
   }
 
@@ -294,18 +283,20 @@ export class DuplicateProtection {
 
   /** Records the finished run in the ledger. Returns false if that fails and its folder must stay. */
   note(ended: FinishedRun, inputs: Inputs): boolean {
-    const { result, digests, once: kinds, before, isKept } = ended;
-    const { run, read, rejected, unknown, exitCode } = result;
-    if (before > 0 && read === before) return true;
+    const { result, digests, once: kinds, remembered, before, isKept } = ended;
+    const { run, read, rejected, unknown, alreadySent, exitCode } = result;
+    const { options, isNew } = this.#place;
+    const hasBegun = !isNew || this.#started.size > 0;
+    if (!hasBegun && read > 0 && read === before + alreadySent) return true;
     const finished = new Date(this.#place.context.runtime.now()).toISOString();
     const accepted = result.accepted + result.resumed;
     const names = this.#names(inputs);
     const sources = ledgerSources(digests, names);
-    const isRead = names.every((_, input) => digests.get(input)?.ended);
     const counts = { read, accepted, rejected, unknown, exitCode };
     try {
-      const about = { once: [...kinds], ...this.#onceOf(ended, isRead) };
-      const line = { run, finished, ...this.#run, sources, ...counts, ...about };
+      const isRemembered = remembered && kinds.has('event') && ({ remembered: true } as const);
+      const once = { once: [...kinds], ...(kinds.size > 0 && { options }), ...isRemembered };
+      const line = { run, finished, ...this.#run, sources, ...counts, ...once };
       appendLedger(this.#place.runs, line, { isDamaged: this.#isDamaged });
       if (accepted + unknown === 0) this.#restoreReplaced();
       return true;
@@ -314,36 +305,18 @@ export class DuplicateProtection {
     }
   }
 
-  /** Returns the members of a ledger line about records that are not idempotent; see LedgerEntry. */
-  #onceOf(
-    { result, once, before, skippedRuns, remembered, isRestarted, isOfEvents }: FinishedRun,
-    isRead: boolean,
-  ): Pick<LedgerEntry, 'options' | 'remembered' | 'runs'> {
-    const { options } = this.#place;
-    if (!once.has('event') || !remembered) return once.size > 0 ? { options } : {};
-    const { rejected, unknown, alreadySent, run } = result;
-    const isSent = rejected + unknown === 0 && alreadySent === before;
-    // With a limit, it sent a part of an input that is not in the ledger; if it started over, also what is not in the input.
-    const isWhole = isRead && isSent && isRestarted !== true && isOfEvents && once.size === 1;
-    return { options, remembered: true, ...(isWhole && { runs: [...skippedRuns, run] }) };
-  }
-
   /** Whether a finished run matters to this one, besides those whose events are remembered. */
   readonly #isWanted = (line: LedgerEntry): boolean =>
     this.#isOtherwiseSent(line) || (this.#doesHarm(line) && !this.#isRemembered(line));
 
-  /**
-   * Reads the ledger, with the last runs whose events are remembered. Those only save the look-ups of a text that was
-   * sent as a whole: the event memory finds the events of all others.
-   */
+  /** Reads the ledger; for a pipe, also the last runs of events that are remembered: see #refusePipedOtherwise. */
   #read(made: string | undefined) {
     const remembered: LedgerEntry[] = [];
     const matches = (line: LedgerEntry): boolean => {
-      if (line.run === this.#place.run) this.#hasFinished = true;
       this.hasRemembered ||= line.remembered === true && isSameCommand(line, this.#run);
       if (line.once.includes('event') && line.accepted + line.unknown > 0) this.#noteForm(line);
       if (this.#isWanted(line)) return true;
-      if (!this.#place.resume || !this.#doesHarm(line)) return false;
+      if (this.#place.pipe === undefined || !this.#doesHarm(line)) return false;
       if (remembered.push(line) === 2 * rememberedMaximum) remembered.splice(0, rememberedMaximum);
       return false;
     };
@@ -444,12 +417,10 @@ export class DuplicateProtection {
       const file = `${ledgerPath(runs)}.lock`;
       makeStateFolder(path.dirname(file));
       lock = await waitForLock(file, async (milliseconds) => sleep(milliseconds, signal));
-      // After its end, another start says that it goes on.
       const isOwn = (one: LedgerStart) => one.run === run && one.kind === kind && !one.isFinished;
       const isStarted = this.#ledger.open.unfinished.some(isOwn);
       await this.#refuseSentMeanwhile(inputs, { kind, isStarted });
-      const continues = this.#hasFinished || undefined;
-      const line = { run, started, ...about, kind, continues, limit, options, sources };
+      const line = { run, started, ...about, kind, limit, options, sources };
       if (!isStarted) appendLedger(runs, line, { isDamaged: this.#isDamaged });
     } catch (error) {
       if (error instanceof EngagectlError && error.id !== 'E-FILE-WRITE') throw error;
@@ -471,9 +442,6 @@ export class DuplicateProtection {
     const { open, from } = this.#ledger;
     const known = new Set(open.all.map((start) => start.run));
     const { lines } = readLedger(runs, { matches: this.#isWanted, open, from });
-    // The event memory skips what it sent before it was opened, together with the text.
-    const continued = this.#skipped.find((run) => !open.areListed([run]));
-    if (continued !== undefined) throw sendsMore(inputs.first, continued);
     if (inputs.totalBytes === undefined)
       return this.#refusePipedMeanwhile(inputs, { lines, known });
     await this.#refuseRivals(inputs);
@@ -562,5 +530,5 @@ export class DuplicateProtection {
   }
 }
 
-/** Number of runs whose events are remembered and whose texts are compared. */
+/** Number of runs of remembered events whose texts are compared with a pipe. */
 const rememberedMaximum = 10_000;

@@ -69,8 +69,6 @@ export interface MemoryUse {
   readonly isRestarted: boolean | undefined;
   /** Whether events in flight of its earlier attempts are resent. */
   readonly retryOwn: boolean;
-  /** Ids of runs whose part of the input is skipped. */
-  readonly skippedRuns: readonly string[];
   /** Whether there must be a memory, since runs sent events. */
   readonly isExpected: boolean;
   /** Other forms in which runs sent events. */
@@ -149,7 +147,7 @@ export async function openEventMemory(
     isOtherwiseSent: async (mapper) =>
       isOtherwiseSent(await reopen(), { mapper, memory, compared }),
     matchEarlier: async (mapper, earlier) => {
-      const isNeeded = hasCommitted(earlier) && !memory.hasNone && use.skippedRuns.length === 0;
+      const isNeeded = hasCommitted(earlier) && !memory.hasNone;
       if (!isNeeded || inputs.totalBytes === undefined) return;
       const { settled, intended } = earlier;
       const isEarlier = (ordinal: number) =>
@@ -360,7 +358,6 @@ export async function rememberLookUp(
     files: files.map((name) => `${name}, which verify --settle found,`),
     retryUnknown: false,
     again: false,
-    skippedRuns: [],
   });
   try {
     if (arrived.length > 0) await memory.arrived(arrived);

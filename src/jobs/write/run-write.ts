@@ -115,16 +115,12 @@ export async function runWrite(
   }
 }
 
-interface WatchedMapper extends Mapper, Omit<ComparedInput, 'isRest' | 'isShort'> {
-  /** Whether it made other records than events. */
-  hasOthers: boolean;
-}
+interface WatchedMapper extends Mapper, Omit<ComparedInput, 'isRest' | 'isShort'> {}
 
 /** Wraps the mapper of a run to notice what it is made of, and with `gone` lines of a rejects file. */
 function watchInput(mapper: Mapper, { gone }: WriteRequest): WatchedMapper {
   const watching: WatchedMapper = {
     ...mapper,
-    hasOthers: false,
     hasRejectLines: false,
     hasInvalid: false,
     get hasFurtherIdentities() {
@@ -134,7 +130,6 @@ function watchInput(mapper: Mapper, { gone }: WriteRequest): WatchedMapper {
       if (gone !== undefined) watching.hasRejectLines ||= holdsRejectLines(rows);
       const block = mapper.map(rows, picked);
       watching.hasInvalid ||= block.rejects.length + block.parseErrors.length > 0;
-      watching.hasOthers ||= block.kinds.subarray(0, block.count).includes(0);
       return block;
     },
   };
@@ -200,9 +195,9 @@ async function runConnected(writing: WriteContext, mapper: WatchedMapper): Promi
     ledger = openDuplicateProtection(writing, { ...run, begun }, remembered);
     const resume = request.resume === true || isResumed;
     const sent = await ledger?.sentBefore(inputs, { resume, isKept, read });
-    const [before, runsBefore] = [sent?.entries ?? [], sent?.runs ?? []];
-    const use = { isResumed, isRestarted: kept?.hasSentBefore, skippedRuns: runsBefore };
-    events = await openEvents(writing, { ledger, run, ...use });
+    const before = sent?.entries ?? [];
+    const isRestarted = kept?.hasSentBefore;
+    events = await openEvents(writing, { ledger, run, isResumed, isRestarted });
     if (!sent && !begun) await refuseOtherOptions(writing, { ledger, events, mapper });
     const earlier = run.kept && replayWrite([...run.kept.entries, ...before]);
     if (earlier && !isVerified) await verify(writing, earlier);
@@ -222,8 +217,7 @@ async function runConnected(writing: WriteContext, mapper: WatchedMapper): Promi
     done = ending.result.done && isReported;
     if (done && ledger) {
       const [once, before] = [tally.log.nonIdempotent, sent?.records ?? 0];
-      const isOfEvents = !mapper.hasOthers && !begun; // what earlier processes read is not known
-      const about = { ...use, once, before, isKept, isOfEvents, remembered: events !== undefined };
+      const about = { once, before, isKept, remembered: events !== undefined };
       done = ledger.note({ ...about, ...ending, digests: digestsOf(inputs, earlier) }, inputs);
     }
     unfinished = ending.result.done && !done ? isResumable(run) : ending.result.unfinished;
@@ -350,7 +344,7 @@ async function isUnchanged(writing: WriteContext, earlier: ResumeState): Promise
   }
 }
 
-type UseOfEvents = Pick<MemoryUse, 'isResumed' | 'isRestarted' | 'skippedRuns'> & {
+type UseOfEvents = Pick<MemoryUse, 'isResumed' | 'isRestarted'> & {
   readonly ledger: DuplicateProtection | undefined;
   readonly run: OpenRun<WriteEntry>;
 };

@@ -39,8 +39,6 @@ export interface SentBefore {
   readonly entries: readonly WriteEntry[];
   readonly records: number;
   readonly line: LedgerEntry;
-  /** Runs whose events are those of the part, so that no event is looked up; empty if there are others in it. */
-  readonly runs: readonly string[];
   /** The input contains nothing else. */
   readonly isAll: boolean;
 }
@@ -54,7 +52,7 @@ export interface SentSearch {
 }
 
 interface SentQuery {
-  /** Runs with the same fingerprint that sent records which are not idempotent. */
+  /** Runs with the same fingerprint that sent records which are not idempotent, and not only events that are remembered. */
   readonly lines: readonly LedgerEntry[];
   readonly resume: boolean;
   readonly words: Wording;
@@ -71,62 +69,25 @@ export async function sentBefore(
 ): Promise<SentBefore | undefined> {
   const sent: (SentInput | undefined)[] = [];
   const known = knownFrom(query.lines);
-  const texts = new Set<string>();
-  for (const [input, name] of inputs.names.entries()) {
-    const one = await matched(inputs, { input, name }, known);
-    const text = hasRecords(one) && one.line.runs ? nameOfText(one.text) : undefined;
-    // One text may have been sent once, and be in two inputs: the event memory looks up the other one.
-    sent.push(text !== undefined && texts.has(text) ? undefined : one);
-    if (text !== undefined) texts.add(text);
-  }
+  for (const [input, name] of inputs.names.entries())
+    sent.push(await matched(inputs, { input, name }, known));
   const first = sent.find(hasRecords);
   if (!first) return undefined;
   const isNew = sent.findIndex((one) => one?.isWhole !== true);
   const some = sent
     .slice(0, isNew < 0 ? sent.length : isNew + 1)
     .filter((one) => one !== undefined);
-  const late = isNew < 0 ? [] : sent.slice(isNew + 1).filter(hasRecords);
+  const late = isNew < 0 ? undefined : sent.slice(isNew + 1).find(hasRecords);
   if (!query.resume) throw alreadySent(first, query.words);
+  if (late) throw sentLate(late, query.words);
   const last = some.at(-1);
-  const isExtended = last?.extendsLine === true;
-  // Events of runs with `runs` are found one by one, too; all other records only by their text.
-  if (areEvents([...some, ...late])) {
-    const maySkip = late.length === 0 && !isExtended && areWholeRuns(some);
-    return maySkip && last ? sentOf(some, isNew < 0) : undefined;
-  }
-  const lost = late.find(({ line }) => !line.runs);
-  if (lost) throw sentLate(lost, query.words);
-  if (isExtended && !last.line.runs) throw lastLineChanged(last, query.words);
-  return sentOf(isExtended ? some.slice(0, -1) : some, isNew < 0);
+  if (last?.extendsLine) throw lastLineChanged(last, query.words);
+  return sentOf(some, isNew < 0);
 }
-
-const nameOfText = ({ offset, hash, ended }: TextDigest): string =>
-  `${offset} ${hash} ${ended?.head}`;
 
 /** Whether an input was sent. One without records neither stops nor skips anything. */
 const hasRecords = (one: SentInput | undefined): one is SentInput =>
   one !== undefined && one.records > 0;
-
-/** Whether the event memory knows all records of these inputs. */
-const areEvents = (sent: readonly SentInput[]): boolean =>
-  sent.filter(hasRecords).every(({ line }) => line.runs);
-
-/** Whether all inputs of the runs that sent these are among them. Others sent events of other inputs, too. */
-function areWholeRuns(sent: readonly SentInput[]): boolean {
-  const found = new Map<LedgerEntry, string[]>();
-  for (const { line, text } of sent.filter(hasRecords)) {
-    const texts = found.get(line) ?? [];
-    found.set(line, texts);
-    texts.push(nameOfText(text));
-  }
-  return [...found].every(isWholeRun);
-}
-
-function isWholeRun([{ sources }, texts]: [LedgerEntry, string[]]): boolean {
-  const own = sources.filter(({ records }) => records > 0);
-  const sentTexts = own.map(({ bytes, digest, head }) => `${bytes} ${digest} ${head}`);
-  return sentTexts.toSorted().join() === texts.toSorted().join();
-}
 
 interface PipeQuery {
   readonly name: string;
@@ -214,9 +175,8 @@ function sentOf(sent: readonly SentInput[], isAll: boolean): SentBefore {
   const line = lines.at(-1)!;
   const once = new Set(lines.flatMap((one) => one.once));
   const kinds = [...once].map((of) => ({ kind: 'intent', records: [], of }) as const);
-  const runs = areEvents(sent) ? [...new Set(lines.flatMap((one) => one.runs ?? []))] : [];
   const entries = [settlementOf(sent), ...kinds];
-  return { entries, records: recordsOf(sent), line, runs, isAll };
+  return { entries, records: recordsOf(sent), line, isAll };
 }
 
 /** Whether an input counts that a run sent. */
@@ -446,10 +406,9 @@ const textOf = ({ bytes, digest, head, ...source }: LedgerSource): TextDigest =>
 
 const beginningOf = (source: LedgerHead): TextDigest => textOf({ ...source, records: 0, line: 1 });
 
-/** Builds a journal entry for all sent records, whatever their outcome: events are already sent, others accepted. */
+/** Builds a journal entry for all sent records, whatever their outcome. */
 function settlementOf(sent: readonly SentInput[]): Extract<WriteEntry, { kind: 'settlement' }> {
   const records = recordsOf(sent);
-  const outcome = areEvents(sent) ? 'alreadySent' : 'accepted';
   let ordinal = 0;
   let watermark: Position = { input: 0, offset: 0, line: 1, ordinal };
   const digests = sent.map(({ text, ...one }, input) => {
@@ -462,7 +421,7 @@ function settlementOf(sent: readonly SentInput[]): Extract<WriteEntry, { kind: '
   return {
     kind: 'settlement',
     settled: records === 0 ? [] : [[0, records - 1]],
-    counts: { ...zeroCommitted(), [outcome]: records },
+    counts: { ...zeroCommitted(), accepted: records },
     rejects: { bytes: 0, crc: 0 },
     watermark,
     digests,

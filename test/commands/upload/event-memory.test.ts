@@ -433,7 +433,7 @@ describe('what people do to a file of events', () => {
     expect((await run(['upload', 'a.ndjson', 'c.ndjson', '--resume'])).summary.accepted).toBe(1);
     await run(['upload', 'b.ndjson']);
     write('c.ndjson', lines(1, 1));
-    const all = ['upload', 'a.ndjson', 'b.ndjson', 'c.ndjson', '--resume'];
+    const all = ['upload', 'b.ndjson', 'a.ndjson', 'c.ndjson', '--resume'];
     expect((await run(all)).summary.accepted).toBe(1);
     expect(stored()).toEqual([1, 1, 1]);
   });
