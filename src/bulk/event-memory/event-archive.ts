@@ -125,9 +125,10 @@ export class EventArchive {
     }
   }
 
-  /** Yields run, state, copies and index of each entry of the event. Throws CorruptArchive. */
-  *find(low: number, high: number): Generator<ArchivedEvent> {
-    if (!passes(this.#filter, partOf(high, this.#parts), low)) return;
+  /** Returns run, state, copies and index of each entry of the event. Throws CorruptArchive. */
+  find(low: number, high: number): readonly ArchivedEvent[] {
+    const found: ArchivedEvent[] = [];
+    if (!passes(this.#filter, partOf(high, this.#parts), low)) return found;
     const bucket = bucketOf(high, this.#bits);
     const first = this.#starts[bucket]!;
     const words = this.#bucket(bucket);
@@ -135,8 +136,9 @@ export class EventArchive {
       if (words[at] !== low || words[at + 1] !== high) continue;
       const packed = words[at + 3]!;
       const entry = first + at / archiveWords;
-      yield { run: words[at + 2]!, state: packed & 3, copies: packed >> 2, entry };
+      found.push({ run: words[at + 2]!, state: packed & 3, copies: packed >> 2, entry });
     }
+    return found;
   }
 
   /** Number of copies of the entry that were matched. */

@@ -400,8 +400,9 @@ export class RecentEvents {
     return false;
   }
 
-  /** Yields the entries of an event, one for each run. */
-  *find(low: number, high: number): Generator<RecentEvent> {
+  /** Returns the entries of an event, one for each run. */
+  find(low: number, high: number): readonly RecentEvent[] {
+    const found: RecentEvent[] = [];
     const words = this.#words;
     const end = words.length;
     let entry = startOf(low, high, end);
@@ -412,7 +413,7 @@ export class RecentEvents {
     ) {
       if (words[entry] !== low || words[entry + 1] !== high) continue;
       const usedAt = entry + at.used;
-      yield {
+      found.push({
         run: words[entry + at.run]!,
         intended: words[entry + at.intended]!,
         sent: words[entry + at.sent]!,
@@ -422,8 +423,9 @@ export class RecentEvents {
         use: () => {
           words[usedAt]! += 1;
         },
-      };
+      });
     }
+    return found;
   }
 
   /**

@@ -21,6 +21,7 @@ import {
   type EventBlock,
   type EventState,
   type MatchedCopies,
+  type RecentEvent,
 } from './event-log.js';
 import {
   EventStore,
@@ -421,7 +422,7 @@ export class EventMemory {
     const isIn = (recent: ConcurrentEvents | undefined) =>
       recent?.lows.has(low) === true && recent.events.has(low, high);
     if (isIn(this.#recent) || isIn(this.#spilling)) return true;
-    return this.#spilled.since.some((archive) => archive.find(low, high).next().done !== true);
+    return this.#spilled.since.some((archive) => archive.find(low, high).length > 0);
   }
 
   #register(): void {
@@ -443,7 +444,7 @@ export class EventMemory {
     let [sent, unreported, used, known, by] = [0, 0, 0, 0, 0];
     let use: (() => void) | undefined;
     const { number } = this.#store;
-    const found = [...this.#copies(low, high)].filter(({ run }) => !isOwn || run === number);
+    const found = this.#copies(low, high).filter(({ run }) => !isOwn || run === number);
     for (const copy of found) {
       sent += copy.sent;
       unreported += copy.unreported;
@@ -472,38 +473,34 @@ export class EventMemory {
     return skipReason.unreported;
   }
 
-  /** Yields the copies that other runs sent. Throws E-LEDGER. */
-  *#copies(low: number, high: number): Generator<MatchedCopies> {
+  /** Returns the copies that were sent. Throws E-LEDGER. */
+  #copies(low: number, high: number): readonly MatchedCopies[] {
     try {
-      yield* this.#copiesIn(low, high);
+      return this.#copiesIn(low, high);
     } catch (error) {
       throw fileError(this.#options.folder, error);
     }
   }
 
-  *#copiesIn(low: number, high: number): Generator<MatchedCopies> {
+  #copiesIn(low: number, high: number): readonly MatchedCopies[] {
+    const found: MatchedCopies[] = [];
     for (const archive of this.#archives()) {
       for (const { run, state, copies, entry } of archive.find(low, high)) {
-        const use = () => archive.use(entry);
-        const of = (one: number) => (state === one ? copies : 0);
-        yield {
-          ...this.#countedOf(run, {
-            sent: of(archivedState.sent),
-            unknown: of(archivedState.unknown) - of(archivedState.missing),
-            intended: of(archivedState.intended),
-          }),
-          missing: of(archivedState.missing),
+        const event = {
+          run,
+          sent: state === archivedState.sent ? copies : 0,
+          unknown: state === archivedState.unknown ? copies : 0,
+          intended: state === archivedState.intended ? copies : 0,
+          missing: state === archivedState.missing ? copies : 0,
           used: archive.used(entry),
-          use,
+          use: () => archive.use(entry),
         };
+        found.push(this.#counted(event));
       }
     }
-    for (const table of this.#tables()) {
-      for (const { run, sent, unknown, intended, missing, used, use } of table.find(low, high)) {
-        const counted = this.#countedOf(run, { sent, unknown: unknown - missing, intended });
-        yield { ...counted, missing, used, use };
-      }
-    }
+    for (const table of this.#tables())
+      for (const event of table.find(low, high)) found.push(this.#counted(event));
+    return found;
   }
 
   /** Whether a process may be working on a run: it did so when this run started, or started later. */
@@ -513,19 +510,17 @@ export class EventMemory {
   }
 
   /** Divides the copies of a run into those that count as sent, and those that nobody has reported. */
-  #countedOf(
-    run: number,
-    { sent, unknown, intended }: { sent: number; unknown: number; intended: number },
-  ): Omit<MatchedCopies, 'missing' | 'used' | 'use'> {
+  #counted(event: RecentEvent): MatchedCopies {
+    const { run, intended, missing, used, use } = event;
     const { runs, number } = this.#store;
-    const retryUnknown = this.#options[run === number ? 'retryOwn' : 'retryUnknown'];
-    const counted = retryUnknown ? 0 : unknown;
-    if (this.#isOpen(run)) return { run, sent: sent + intended + counted, unknown, unreported: 0 };
-    if (retryUnknown) return { run, sent, unknown: unknown + intended, unreported: 0 };
-    const all = unknown + intended;
-    if (run === number && this.#reportsOwn) return { run, sent, unknown, unreported: all };
-    if (runs.hasEnded(run)) return { run, sent: sent + all, unknown: all, unreported: 0 };
-    return { run, sent: sent + unknown, unknown, unreported: intended };
+    const retryUnknown = this.#options[run === number ? 'retryOwn' : 'retryUnknown'] === true;
+    let [sent, unknown, unreported] = [event.sent, event.unknown - missing, 0];
+    if (this.#isOpen(run)) sent += intended + (retryUnknown ? 0 : unknown);
+    else if (retryUnknown) unknown += intended;
+    else if (run === number && this.#reportsOwn) unreported = unknown + intended;
+    else if (runs.hasEnded(run)) [sent, unknown] = [sent + unknown + intended, unknown + intended];
+    else [sent, unreported] = [sent + unknown, intended];
+    return { run, sent, unknown, unreported, missing, used, use };
   }
 
   /**
