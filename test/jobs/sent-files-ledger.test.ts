@@ -1275,7 +1275,7 @@ it('sends events once that a run without a journal sent, in front of others, and
   expect((await run('upload', a!, '--no-journal')).code).toBe(0);
   expect((await run('upload', b!, '--resume')).code).toBe(0);
   const { code, stderr } = await run('upload', b!, a!, c!, '--resume');
-  expect([code, stderr]).toEqual([8, expect.stringContaining('list it before the new ones')]);
+  expect([code, stderr]).toEqual([8, expect.stringContaining('list it before those')]);
   for (const files of [
     [a!, b!, c!],
     [a!, d!],

@@ -84,8 +84,8 @@ export const sentLate = ({ name, line: { run, finished } }: FoundInput, { option
     'E-ALREADY-SENT',
     `${name} was sent on ${finished.slice(0, 10)} by run ${run}`,
     {
-      why: 'a new input comes before it, and a run can only start after inputs that were sent',
-      fix: `omit it, or list it before the new ones; ${option('again')} resends all of them`,
+      why: 'a new input, or one of events, comes before it, and a run can only start after inputs that were sent',
+      fix: `omit it, or list it before those; ${option('again')} resends all of them`,
       file: name,
     },
   );
