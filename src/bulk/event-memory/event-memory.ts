@@ -48,6 +48,8 @@ export interface EventMemoryOptions extends StoreOptions {
   readonly again: boolean;
   /** The run started over. */
   readonly isRestarted?: boolean | undefined;
+  /** What earlier attempts of this run sent stands for records that this one does not read, or knows by their ordinals. */
+  readonly knowsOwn?: boolean;
 }
 
 /** Entries in memory from which those with an outcome are archived. */
@@ -520,6 +522,7 @@ export class EventMemory {
     else if (run === number && this.#reportsOwn) unreported = unknown + intended;
     else if (runs.hasEnded(run)) [sent, unknown] = [sent + unknown + intended, unknown + intended];
     else [sent, unreported] = [sent + unknown, intended];
+    if (run === number && this.#options.knowsOwn) sent = 0;
     return { run, sent, unknown, unreported, missing, used, use };
   }
 
@@ -540,9 +543,11 @@ export class EventMemory {
 
   #knownNow(own: Int32Array): readonly number[] {
     const known: number[] = [];
+    const { again } = this.#options;
     for (let at = 0; at < own.length; at += fingerprintWords) {
       const [low, high] = [own[at]!, own[at + 1]!];
-      const isKnown = this.#isConcurrent(low, high) && this.#take(low, high) !== skipReason.none;
+      const isKnown =
+        this.#isConcurrent(low, high) && this.#take(low, high, again) !== skipReason.none;
       if (isKnown) known.push(at / fingerprintWords);
     }
     return known;

@@ -127,6 +127,8 @@ export async function openEventMemory(
     files: inputs.names,
     retryUnknown: request.retryUnknown === true,
     again: request.again === true,
+    // Of a file, they are matched with its records.
+    knowsOwn: isResumed && !use.isRestarted && inputs.totalBytes === undefined,
   });
   const damaged = memory.damagedLog;
   const lost = damaged === undefined ? isLost && folder : `a part of ${damaged}`;

@@ -501,6 +501,17 @@ describe('what people do to a file of events', () => {
     expect(stored()).toEqual([1, 1]);
   });
 
+  it('stand for themselves in a pipe with an operator that is resumed', async () => {
+    const { service, run, stored } = await stage();
+    const text = lines(1) + operator + lines(1, 1, 2);
+    await service.fault({ endpoint: 'upload', times: 1, delayMs: 200, answer: { status: 401 } });
+    const upload = ['upload', '-', '--run-name', 'crm', '--resume', '--chunk-size', '1'];
+    expect((await run(upload, text)).code).toBe(4);
+    expect(stored()).toContain(1);
+    expect((await run(upload, text)).code).toBe(0);
+    expect(stored()).toEqual([1, 1, 1, 2]);
+  });
+
   it.each([
     ['csv', csvHead, (...of: number[]) => csvHead + csvLines(...of)],
     ['ndjson', '\n', lines],
@@ -1453,6 +1464,22 @@ describe('the memory', () => {
     const summary = JSON.parse(runtime.output().stdout) as Figures;
     expect(summary).toMatchObject({ read: 13, accepted: 8, alreadySent: 5 });
     expect(stored()).toEqual([1, 1, 1, 2, 3, 4, 4, 5, 10, 11, 12, 13, 14]);
+  });
+
+  it('are all sent with --again while another process sends equal ones', async () => {
+    const { run, stored, write, world } = await stage();
+    write('a.ndjson', lines(1, 1));
+    await run(['upload', 'a.ndjson']);
+    const stdin = new PassThrough();
+    const runtime = world.runtime({ stdin });
+    const piped = main(['upload', '-', '--input-format', 'ndjson', '--again'], runtime);
+    stdin.write(lines(2));
+    await until(() => stored().includes(2), { message: '2 arrived' });
+    write('b.ndjson', lines(1, 1, 1));
+    expect((await run(['upload', 'b.ndjson', '--resume'])).code).toBe(0);
+    stdin.end(lines(1, 1));
+    expect(await piped, runtime.output().stderr).toBe(0);
+    expect(stored()).toEqual([1, 1, 1, 1, 1, 2]);
   });
 
   it('keeps the events of a run whose line was damaged on the disk', async () => {
