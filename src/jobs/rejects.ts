@@ -153,6 +153,7 @@ export async function mergeRejects(
   { uid, cwd }: Pick<JobContext['runtime'], 'uid' | 'cwd'>,
 ): Promise<number> {
   const place = { name: target, what: 'the rejects file', option: '--output <file>' };
+  refuseForeign(target, place.option);
   refuseInputAsOutput(target, sources, { ...place, cwd });
   checkWritablePath(target, place, { uid });
   const places = await placesIn(files, sources);

@@ -1,7 +1,8 @@
 /**
  * Slices JSON text without decoding it. The service stores and returns values as they were written,
  * so 19-digit integers and `1.0` survive; it decodes only what it compares. All arguments must be
- * well-formed JSON without leading blanks (request bodies are checked by JSON.parse first).
+ * well-formed JSON without leading blanks (request bodies are checked by JSON.parse first). Of other texts, as in the data
+ * directory of somebody else, the functions return anything, and end.
  */
 
 /** Members of an object: decoded key → JSON text of the value. The last value of a duplicate key counts. */
@@ -83,9 +84,9 @@ const comma = 0x2c;
 const colon = 0x3a;
 
 const separates = (code: number): boolean => code <= 0x20 || code === comma || code === colon;
-/** `[` or `{`; `]` or `}`. */
+/** `[` or `{`; `]`, `}` or the end of the text. */
 const opens = (code: number): boolean => code === 0x5b || code === 0x7b;
-const closes = (code: number): boolean => code === 0x5d || code === 0x7d;
+const closes = (code: number): boolean => code === 0x5d || code === 0x7d || Number.isNaN(code);
 
 function skipSeparators(text: string, start: number): number {
   let at = start;
@@ -113,8 +114,8 @@ function endOfValue(text: string, start: number): number {
 
 function endOfString(text: string, start: number): number {
   let at = text.indexOf('"', start + 1);
-  while (isEscaped(text, at)) at = text.indexOf('"', at + 1);
-  return at + 1;
+  while (at > 0 && isEscaped(text, at)) at = text.indexOf('"', at + 1);
+  return at < 0 ? text.length : at + 1;
 }
 
 /** Whether an odd number of backslashes precedes the character. */

@@ -46,6 +46,16 @@ it('lets the event loop take its turns while it writes', async () => {
   expect(turns).toBeGreaterThan(5);
 });
 
+it.each(['all.ndjson.gz', 'all.xlsx', 'all.ndjson.zst'])('writes no %s', async (name) => {
+  const world = makeWorld();
+  const part = world.path('part');
+  writeFileSync(part, '{"source":"in","line":1,"stage":"service","error":"x","record":{}}\n');
+  const files = [{ file: part, lines: 1 }];
+  const merging = mergeRejects(files, ['in'], world.path(name), world.runtime());
+  await expect(merging).rejects.toMatchObject({ id: 'E-USAGE' });
+  expect(readdirSync(world.cwd)).toEqual(['part']);
+});
+
 it('writes no CSV of JSON records, whose numbers would become texts', async () => {
   const world = makeWorld();
   const [part, target] = [world.path('part'), world.path('all.csv')];

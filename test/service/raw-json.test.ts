@@ -48,3 +48,18 @@ it('joins the parts of a text unchanged', () => {
   );
   expect(joinMembers([])).toBe('');
 });
+
+it.each(['{"a":["b\\""],"c":{}}', '[{"a":"b"},["c"],1]', '{', '[', '["', '{"a"'])(
+  'ends on any beginning of %s, as a data directory may have',
+  (text) => {
+    for (let end = 0; end <= text.length; end += 1) {
+      for (const read of [parseElements, parseMembers]) {
+        try {
+          read(text.slice(0, end));
+        } catch (error) {
+          expect(error).toBeInstanceOf(SyntaxError);
+        }
+      }
+    }
+  },
+);

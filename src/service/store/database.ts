@@ -144,7 +144,7 @@ export class Database {
     try {
       const format = this.#format('copy');
       if (format !== schemaVersion) throw wrongFormat(format);
-      if (!this.#hasStoredTables()) throw fileError('its tables are not those of a snapshot');
+      if (!this.#hasStoredTables('copy')) throw fileError('its tables are not those of a snapshot');
       const copies = dataTables.map(
         (table) => `INSERT INTO main.${table} SELECT * FROM copy.${table}`,
       );
@@ -207,15 +207,19 @@ export class Database {
   }
 
   /** Whether the copy's tables are stored in it: a view or a generated column may have any number of rows and bytes. */
-  #hasStoredTables(): boolean {
+  #hasStoredTables(schema: 'main' | 'copy'): boolean {
     const names = dataTables.map((table) => `'${table}'`).join();
     const found = this.get<{ count: number }>(
-      `SELECT count(*) AS count FROM copy.sqlite_master AS found
+      `SELECT count(*) AS count FROM ${schema}.sqlite_master AS found
        WHERE type = 'table' AND rootpage > 0 AND name IN (${names})
-       AND NOT EXISTS (SELECT 1 FROM pragma_table_xinfo(found.name, 'copy') WHERE hidden > 0)`,
+       AND NOT EXISTS (SELECT 1 FROM pragma_table_xinfo(found.name, '${schema}') WHERE hidden > 0)`,
       [],
     );
-    return found?.count === dataTables.length;
+    const active = this.all(
+      `SELECT 1 FROM ${schema}.sqlite_master WHERE type IN ('trigger', 'view')`,
+      [],
+    );
+    return found?.count === dataTables.length && active.length === 0;
   }
 
   #format(schema: 'main' | 'copy'): number | undefined {
@@ -224,6 +228,8 @@ export class Database {
 
   #createTables(): void {
     const format = this.#format('main');
+    if (format === schemaVersion && !this.#hasStoredTables('main'))
+      throw fileError('its tables are not those of a data directory');
     if (format === schemaVersion) return;
     if (format !== 0) throw wrongFormat(format);
     this.#database.exec(tables);

@@ -31,6 +31,20 @@ it.each([
   });
 });
 
+it.each([
+  ['a trigger', 'CREATE TRIGGER boom AFTER INSERT ON events BEGIN DELETE FROM profiles; END'],
+  ['a view', 'CREATE VIEW more AS SELECT 1'],
+  ['a view in place of a table', 'DROP TABLE blocked; CREATE VIEW blocked AS SELECT 1'],
+  ['a generated column', 'ALTER TABLE blocked ADD COLUMN more AS (zeroblob(1000000000))'],
+])('opens no data directory with %s', (_, sql) => {
+  const dataDir = makeFolder();
+  new Database(dataDir).close();
+  const disk = new Sqlite(path.join(dataDir, 'service.db'));
+  disk.exec(sql);
+  disk.close();
+  expect(() => new Database(dataDir)).toThrow('its tables are not those of a data directory');
+});
+
 it('binds the values of each call of one SQL text, whatever ran before', () => {
   const store = new Database(undefined);
   onTestFinished(() => store.close());
