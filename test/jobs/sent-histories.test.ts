@@ -586,3 +586,36 @@ it('sends equal events of a log as often as it has them, although runs are kille
     for (let steps = 4 + (seed % 8); steps > 0; steps -= 1) await history.step();
   }
 }, 600_000);
+
+/** A pipe of operators and equal events, of which a request is refused while others are accepted, and which is resumed. */
+async function checkMixedPipe(seed: number): Promise<void> {
+  const random = randomOf(seed);
+  const { service, world } = await serve();
+  const ids = Array.from({ length: 2 + random.below(12) }, (_, n) =>
+    random.chance(0.3) ? `o${n}` : `e${random.below(3)}`,
+  );
+  const lineOf = (identity: string) =>
+    JSON.stringify({
+      identity,
+      ...(identity.startsWith('e') ? visit : { profileData: { Visits: { $incr: 1 } } }),
+    });
+  const stdin = ids.map((id) => `${lineOf(id)}\n`).join('');
+  const history = [`seed ${seed}: ${ids.join(' ')}`];
+  await service.fault({ after: random.below(5), times: 1, ...failures.refused });
+  for (const expected of [[0, 4], [0]]) {
+    const [size, concurrency] = [2, 4].map((most) => String(1 + random.below(most)));
+    const how = ['--chunk-size', size!, '--concurrency', concurrency!, '--order', 'none'];
+    const argv = ['upload', '-', '--run-name', 'x', '--resume', '--input-format', 'ndjson', ...how];
+    const { code, stderr } = await world.run(argv, { stdin });
+    history.push(`${argv.join(' ')}: exit code ${code}`);
+    if (!expected.includes(code)) expect.fail(`${history.join('\n')}\n${stderr}`);
+    if (code === 0) break;
+    service.clearFaults();
+  }
+  const sent = written<Sent>(service).flat().map(idOf);
+  expect(sent.toSorted(), history.join('\n')).toEqual(ids.toSorted());
+}
+
+it('sends equal events of a pipe with operators as often as it has them, although it is resumed', async () => {
+  for (const seed of seeds(runs(100))) await checkMixedPipe(seed);
+}, 600_000);
