@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { countOf, EngagectlError, interruptionError, withWhy } from '../errors.js';
+import { sanitizeLine } from '../wording.js';
 import { whenAborted, type EnginePorts } from '../jobs/job-context.js';
 import {
   budgetOf,
@@ -192,7 +193,8 @@ class AccountWorker {
     if (isForeseen && error.id === 'E-RUN-LOCKED') throw error; // another worker has it
     const reason = isForeseen ? `${error.id}: ${withWhy(error)}` : `E-DEFECT: ${String(error)}`;
     if (isForeseen && shard.isOfOtherAccount) return this.#leave(shard, { error, reason, token });
-    if (!shard.isOpen) this.#options.messages.warn(`shard ${shard.job.id} is refused: ${reason}`);
+    if (!shard.isOpen)
+      this.#options.messages.warn(sanitizeLine(`shard ${shard.job.id} is refused: ${reason}`));
     throw this.#store.failure(reason);
   }
 

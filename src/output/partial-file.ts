@@ -42,7 +42,8 @@ export interface FileTarget {
 
 /**
  * Resolves an output name without changing anything. Throws E-FILE-WRITE for a folder or a socket, and for a path through a
- * symbolic link of another user than `uid`, who would choose the file that is written, or to their named pipe.
+ * symbolic link of another user than `uid`, who would choose the file that is written, or to their named pipe; E-USAGE for
+ * a name of partial files, which an event may have.
  */
 export async function resolveTarget(
   name: string | undefined,
@@ -63,8 +64,16 @@ export async function resolveTarget(
   if (found?.isSocket()) throw socketError(name, option);
   const isFile = !found || found.isFile() || found.isSymbolicLink(); // a link is replaced
   if (!isFile) return { kind: 'stream', name, path, inode: `${found.dev} ${found.ino}`, option };
+  if (/\.partial(\.records|\.slice-\d+)?(\.\d+)?$/.test(path)) throw partialName(name, option);
   return { kind: 'file', name, path, partial: `${path}.partial`, option, uid };
 }
+
+const partialName = (name: string, option: OptionName): EngagectlError =>
+  new EngagectlError('E-USAGE', `${name} is a name of unfinished files`, {
+    why: 'the export of another file would replace or remove it',
+    fix: `choose another ${option('output', '<file>')}, such as one that ends in .ndjson`,
+    file: name,
+  });
 
 const socketError = (name: string, option: OptionName): EngagectlError =>
   new EngagectlError('E-FILE-WRITE', `${name} is a socket`, {

@@ -183,6 +183,17 @@ describe.skipIf(!redis)('a worker refuses', () => {
     rmSync(fleet.world.path('../x'), { recursive: true, force: true });
   });
 
+  it('a job whose id has line ends, in one line', async () => {
+    await using attack = await submitted();
+    const { lane } = attack;
+    const { data } = (await jobOf(attack)) as { data: Json };
+    await lane.add('shard', data, { jobId: 'x\nuploaded 5 of 5 users', attempts: 1000 });
+    const { code, stderr } = await attack.work();
+    expect(code, stderr).toBe(0);
+    expect(stderr).toMatch(/^warning: shard x.*is refused: E-UNTRUSTED/m);
+    expect(stderr).not.toMatch(/^uploaded 5 /m);
+  });
+
   it.each<[what: string, data: (of: Json, other: Json) => Json]>([
     ['unsigned', ({ signature: _, ...of }) => of],
     ['signed wrongly', (of) => ({ ...of, signature: '0'.repeat(64) })],

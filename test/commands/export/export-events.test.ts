@@ -220,6 +220,21 @@ describe('engagectl export-events', () => {
     expect(readFileSync(world.path('all.ndjson'), 'utf8')).toBe('earlier\n');
   });
 
+  it.each(['partial', 'partial.1', 'partial.records', 'partial.slice-1', 'partial.slice-1.2'])(
+    'writes no finished file under a name of unfinished ones, which an event may have: q.%s',
+    async (ending) => {
+      await using server = await startPageServer(daily);
+      const world = makeWorld({ env: server.env });
+      const events = ['--event', `q.${ending}`, '--event', 'q'];
+      const days = ['--from', '2024-01-01', '--to', '2024-01-01'];
+      const argv = ['export-events', ...events, ...days, '--format', 'csv', '-o', '{event}'];
+      const { code, stderr } = await world.run(argv);
+      expect([code, stderr]).toEqual([2, expect.stringContaining('a name of unfinished files')]);
+      expect(server.openings).toEqual([]);
+      expect(readdirSync(world.cwd)).toEqual([]);
+    },
+  );
+
   it('refuses all files before anything is sent if one of them exists', async () => {
     await using server = await startPageServer(daily);
     const world = makeWorld({ env: server.env });
