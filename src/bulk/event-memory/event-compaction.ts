@@ -25,7 +25,9 @@ import {
 interface Runs {
   /** All runs with lower numbers have expired. */
   readonly first: number;
-  values(): Iterable<Readonly<{ number: number; started: string; rememberMs: number }>>;
+  values(): Iterable<
+    Readonly<{ number: number; started: string; rememberMs: number; met?: string }>
+  >;
   /** Whether all events of the run were reported. */
   hasEnded(number: number): boolean;
 }
@@ -143,9 +145,9 @@ export function expiredRuns(
     now(),
     all.reduce((latest, { started }) => Math.max(latest, Date.parse(started)), 0),
   );
-  const expired = all.filter(({ number, started, rememberMs: own }) => {
-    const least = overridesRuns ? rememberMs : Math.max(own, rememberMs);
-    return Date.parse(started) < last - least && runs.hasEnded(number);
+  const expired = all.filter((run) => {
+    const least = overridesRuns ? rememberMs : Math.max(run.rememberMs, rememberMs);
+    return Date.parse(run.met ?? run.started) < last - least && runs.hasEnded(run.number);
   });
   return new Set(expired.map(({ number }) => number));
 }

@@ -74,6 +74,8 @@ export class EventMemory {
   readonly counts = { new: 0, known: 0 };
   /** Runs that sent events of this input, and how many of them. */
   readonly #matched = new Map<number, number>();
+  /** Runs of which any event is in the input. */
+  readonly #met = new Set<number>();
   /** Copies of killed runs, and of earlier attempts, that this run reports as unknown. */
   readonly #reported = new ReportedCopies();
   readonly #options: EventMemoryOptions;
@@ -307,6 +309,7 @@ export class EventMemory {
     const { runs, number, log, logNumber } = this.#store;
     try {
       const end = this.#hasSent ? { log: logNumber, bytes: this.#syncedUntil } : undefined;
+      runs.meet(this.#met, this.#options.now());
       if (this.#isRegistered && !this.#reportsOwn) runs.end(number, end);
       for (const run of new Set([...this.#reported.runs(), number])) {
         if (run === number && !this.#reportsOwn) continue;
@@ -448,6 +451,7 @@ export class EventMemory {
     const { number } = this.#store;
     const found = this.#copies(low, high).filter(({ run }) => !isOwn || run === number);
     for (const copy of found) {
+      this.#met.add(copy.run);
       sent += copy.sent;
       unreported += copy.unreported;
       used += copy.used;
@@ -543,11 +547,10 @@ export class EventMemory {
 
   #knownNow(own: Int32Array): readonly number[] {
     const known: number[] = [];
-    const { again } = this.#options;
+    if (this.#options.again) return known;
     for (let at = 0; at < own.length; at += fingerprintWords) {
       const [low, high] = [own[at]!, own[at + 1]!];
-      const isKnown =
-        this.#isConcurrent(low, high) && this.#take(low, high, again) !== skipReason.none;
+      const isKnown = this.#isConcurrent(low, high) && this.#take(low, high) !== skipReason.none;
       if (isKnown) known.push(at / fingerprintWords);
     }
     return known;

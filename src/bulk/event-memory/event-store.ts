@@ -29,6 +29,8 @@ export interface EventRun {
   readonly otherFiles: number;
   /** Time for which its events are to be remembered. */
   readonly rememberMs: number;
+  /** When another run met its events, if long after its start (ISO 8601): a log that grows keeps them. */
+  readonly met?: string;
 }
 
 /** A run that sent events of the input; `run` is undefined if it started after this one. */
@@ -174,7 +176,7 @@ async function compactIfPossible(
   try {
     await compact(folder, runs, options);
     const expired = expiredRuns(runs, options);
-    if (expired.size > expiredMaximum) runs.forget(expired);
+    if (expired.size > expiredMaximum || runs.isLong) runs.forget(expired);
   } catch (error) {
     if (!(error instanceof Error && 'errno' in error)) throw error;
   }
@@ -221,6 +223,8 @@ export class RunTable {
   readonly secret: HashSecret;
   /** All runs with lower numbers have expired. A line that is missing says nothing: it may be damaged. */
   readonly first: number;
+  /** Whether later lines replace most of the lines. */
+  readonly isLong: boolean;
   readonly #runs = new Map<number, EventRun>();
   readonly #ended = new Map<number, LogEnd | undefined>();
   readonly #path: string;
@@ -236,6 +240,7 @@ export class RunTable {
       else if (line?.ended) this.#ended.set(line.number, line.sentUntil);
       else if (line) this.#runs.set(line.number, line);
     }
+    this.isLong = lines.length > 8 * this.#runs.size + 1000;
   }
 
   /** Creates the table if there is none. Throws CorruptArchive. */
@@ -282,6 +287,18 @@ export class RunTable {
   add(run: EventRun): void {
     this.#runs.set(run.number, run);
     this.#append(run);
+  }
+
+  /** Records when events of runs were met, so that they expire later. Runs that were met lately are left as they are. */
+  meet(numbers: Iterable<number>, now: number): void {
+    const met = new Date(now).toISOString();
+    const runs = [...numbers].flatMap((number) => {
+      const run = this.#runs.get(number);
+      const isLate = run && now - Date.parse(run.met ?? run.started) > run.rememberMs / 8;
+      return isLate ? [{ ...run, met }] : [];
+    });
+    for (const run of runs) this.#runs.set(run.number, run);
+    if (runs.length > 0) this.#append(...runs);
   }
 
   /** Records that all events of a run are reported. `sentUntil`: where they are, if any may have been processed. */
@@ -331,10 +348,10 @@ export class RunTable {
     this.#file = undefined;
   }
 
-  /** The line starts with a line end, because the one before may be cut off. */
-  #append(line: object): void {
+  /** The first line starts with a line end, because the one before may be cut off. */
+  #append(...lines: readonly object[]): void {
     this.#file ??= openToAppend(this.#path);
-    writeAll(this.#file, `\n${lineOf(line)}\n`);
+    writeAll(this.#file, `\n${lines.map(lineOf).join('\n')}\n`);
     fsyncSync(this.#file);
   }
 }

@@ -1501,6 +1501,32 @@ describe('the memory', () => {
     expect((await runAt('2026-01-03', 'upload', '0.ndjson')).code).toBe(0);
   });
 
+  it('keeps events for as long as a log has them that grows, also equal ones of several runs', async () => {
+    const { runAt, stored, write } = await stage();
+    const days = ['2026-01-01', '2026-03-01', '2026-05-20', '2026-08-10', '2026-10-20'];
+    for (const [n, day] of days.entries()) {
+      write(
+        'log.ndjson',
+        numbers(n + 1)
+          .map((each) => lines(each, 100))
+          .join(''),
+      );
+      const { code, summary } = await runAt(day, 'upload', 'log.ndjson', '--resume');
+      expect([code, summary]).toMatchObject([0, { accepted: 2, alreadySent: 2 * n }]);
+      expect((await runAt(day, 'runs', 'prune', '--yes')).summary).toMatchObject({ events: 0 });
+    }
+    expect(stored()).toEqual([...numbers(5), ...days.map(() => 100)]);
+    for (const [n, day, events] of [
+      [5, '2027-01-01', 0],
+      [6, '2027-03-01', 10],
+    ] as const) {
+      write('log.ndjson', lines(n));
+      expect((await runAt(day, 'upload', 'log.ndjson', '--resume')).code).toBe(0);
+      const pruned = await runAt(day, 'runs', 'prune', '--yes');
+      expect(pruned.summary).toMatchObject({ events });
+    }
+  });
+
   it('keeps the events of a run that may be resumed, however old it is', async () => {
     const { runAt, stored, write, service } = await stage();
     write('e.ndjson', lines(...numbers(20)));
