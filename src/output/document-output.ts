@@ -170,16 +170,16 @@ export async function refuseTargets(
   for (const options of outputs) {
     const target = await targetOf(options, runtime);
     if (target.kind !== 'file') continue;
-    const { name, path, option } = target;
-    const other = names.get(path);
+    const { name, path, partial, option } = target;
+    const other = names.get(path) ?? names.get(partial);
     if (other !== undefined) {
-      throw new EngagectlError('E-USAGE', `${other} and ${name} are the same file`, {
+      throw new EngagectlError('E-USAGE', `${other} and ${name} need the same file`, {
         why: 'one part of the export would replace the other',
         fix: `remove the link, or choose another ${option('output')}`,
         file: name,
       });
     }
-    names.set(path, name);
+    names.set(path, name).set(partial, name);
     await refuseExisting(target, options.overwrite);
     targets.set(options, target);
   }

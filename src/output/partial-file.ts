@@ -64,7 +64,7 @@ export async function resolveTarget(
   if (found?.isSocket()) throw socketError(name, option);
   const isFile = !found || found.isFile() || found.isSymbolicLink(); // a link is replaced
   if (!isFile) return { kind: 'stream', name, path, inode: `${found.dev} ${found.ino}`, option };
-  if (/\.partial(\.records|\.slice-\d+)?(\.\d+)?$/.test(path)) throw partialName(name, option);
+  if (/\.partial\.(records|slice-\d+)$/.test(path)) throw partialName(name, option);
   return { kind: 'file', name, path, partial: `${path}.partial`, option, uid };
 }
 

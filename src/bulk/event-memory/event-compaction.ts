@@ -147,7 +147,8 @@ export function expiredRuns(
   );
   const expired = all.filter((run) => {
     const least = overridesRuns ? rememberMs : Math.max(run.rememberMs, rememberMs);
-    return Date.parse(run.met ?? run.started) < last - least && runs.hasEnded(run.number);
+    const from = Math.max(Date.parse(run.started), Date.parse(run.met ?? run.started));
+    return from < last - least && runs.hasEnded(run.number);
   });
   return new Set(expired.map(({ number }) => number));
 }

@@ -304,12 +304,20 @@ export class EventMemory {
     return unknown > 0;
   }
 
+  /** Records that the events of the input that were sent are still in use, so that they are not forgotten. Throws E-FILE-WRITE. */
+  meet(): void {
+    try {
+      this.#store.runs.meet(this.#met, this.#options.now());
+    } catch (error) {
+      throw fileError(this.#options.folder, error);
+    }
+  }
+
   /** Call it when all events of this run are reported. Throws E-FILE-WRITE. */
   end(): void {
     const { runs, number, log, logNumber } = this.#store;
     try {
       const end = this.#hasSent ? { log: logNumber, bytes: this.#syncedUntil } : undefined;
-      runs.meet(this.#met, this.#options.now());
       if (this.#isRegistered && !this.#reportsOwn) runs.end(number, end);
       for (const run of new Set([...this.#reported.runs(), number])) {
         if (run === number && !this.#reportsOwn) continue;

@@ -29,8 +29,6 @@ export interface EventRun {
   readonly otherFiles: number;
   /** Time for which its events are to be remembered. */
   readonly rememberMs: number;
-  /** When another run met its events, if long after its start (ISO 8601): a log that grows keeps them. */
-  readonly met?: string;
 }
 
 /** A run that sent events of the input; `run` is undefined if it started after this one. */
@@ -212,7 +210,11 @@ interface RunLine extends EventRun {
   /** False: it goes on. */
   readonly ended?: boolean;
   readonly sentUntil?: LogEnd;
+  /** When an upload met its events (ISO 8601), in a line without the members of EventRun. */
+  readonly met?: string;
 }
+
+const dayMs = 24 * 3_600_000;
 
 /** Version of the table of runs and of the fingerprints. */
 const version = 3;
@@ -222,22 +224,26 @@ export class RunTable {
   /** Secret of the fingerprints. */
   readonly secret: HashSecret;
   /** All runs with lower numbers have expired. A line that is missing says nothing: it may be damaged. */
-  readonly first: number;
+  first: number;
   /** Whether later lines replace most of the lines. */
   readonly isLong: boolean;
   readonly #runs = new Map<number, EventRun>();
   readonly #ended = new Map<number, LogEnd | undefined>();
+  readonly #met = new Map<number, string>();
+  /** The highest number that a run had when the table was written. */
+  readonly #highest: number;
   readonly #path: string;
   #file: number | undefined;
 
   private constructor(file: string, lines: readonly string[]) {
     this.#path = file;
     const [first, ...rest] = lines;
-    ({ secret: this.secret, first: this.first } = headIn(first));
+    ({ secret: this.secret, first: this.first, last: this.#highest } = headIn(first));
     for (const text of rest) {
       const line = parsed(text); // a kill may have cut a line off
       if (line?.ended === false) this.#ended.delete(line.number);
       else if (line?.ended) this.#ended.set(line.number, line.sentUntil);
+      else if (line?.met !== undefined) this.#met.set(line.number, line.met);
       else if (line) this.#runs.set(line.number, line);
     }
     this.isLong = lines.length > 8 * this.#runs.size + 1000;
@@ -258,15 +264,19 @@ export class RunTable {
     return this.#runs.get(number);
   }
 
-  /** The highest number of a run; 0 if there is none. */
+  /** The highest number that a run has or had; 0 if there is none. */
   get last(): number {
-    let last = 0;
+    let last = this.#highest;
     for (const number of this.#runs.keys()) last = Math.max(last, number);
     return last;
   }
 
-  values(): Iterable<EventRun> {
-    return this.#runs.values();
+  /** Yields the runs, and when uploads met their events. */
+  *values(): Generator<EventRun & Pick<RunLine, 'met'>> {
+    for (const run of this.#runs.values()) {
+      const met = this.#met.get(run.number);
+      yield { ...run, ...(met !== undefined && { met }) };
+    }
   }
 
   /** Time for which the last run wanted its events to be remembered. */
@@ -289,16 +299,16 @@ export class RunTable {
     this.#append(run);
   }
 
-  /** Records when events of runs were met, so that they expire later. Runs that were met lately are left as they are. */
+  /** Records when events of runs were met, so that they expire later. Runs that were met within a day are left as they are. */
   meet(numbers: Iterable<number>, now: number): void {
     const met = new Date(now).toISOString();
-    const runs = [...numbers].flatMap((number) => {
+    const lines = [...numbers].flatMap((number) => {
       const run = this.#runs.get(number);
-      const isLate = run && now - Date.parse(run.met ?? run.started) > run.rememberMs / 8;
-      return isLate ? [{ ...run, met }] : [];
+      const since = run && now - Date.parse(this.#met.get(number) ?? run.started);
+      return since && since > Math.min(dayMs, run.rememberMs / 8) ? [{ number, met }] : [];
     });
-    for (const run of runs) this.#runs.set(run.number, run);
-    if (runs.length > 0) this.#append(...runs);
+    for (const { number } of lines) this.#met.set(number, met);
+    if (lines.length > 0) this.#append(...lines);
   }
 
   /** Records that all events of a run are reported. `sentUntil`: where they are, if any may have been processed. */
@@ -334,13 +344,20 @@ export class RunTable {
       .filter(({ number }) => !expired.has(number))
       .flatMap((run) => {
         const { number } = run;
-        return this.#ended.has(number) ? [run, endOf(number, this.#ended.get(number))] : [run];
+        const [hasEnded, met] = [this.#ended.has(number), this.#met.get(number)];
+        return [
+          run,
+          ...(hasEnded ? [endOf(number, this.#ended.get(number))] : []),
+          ...(met === undefined ? [] : [{ number, met }]),
+        ];
       });
     const left = lines.reduce((least, { number }) => Math.min(least, number), this.last + 1);
     const before = [...expired].filter((number) => number < left);
     const first = before.reduce((most, number) => Math.max(most, number + 1), this.first);
-    const head = { version, secret: this.secret, first };
+    const head = { version, secret: this.secret, first, last: this.last };
     replaceFile(this.#path, `${[head, ...lines].map(lineOf).join('\n')}\n`);
+    for (const number of expired) this.#runs.delete(number);
+    this.first = first;
   }
 
   close(): void {
@@ -356,16 +373,15 @@ export class RunTable {
   }
 }
 
-function headIn(text: string | undefined): Pick<RunTable, 'secret' | 'first'> {
+function headIn(text: string | undefined): Pick<RunTable, 'secret' | 'first' | 'last'> {
   const head = headOf(text);
   // Other versions have other fingerprints, which must not be compared with these.
   if (Number.isInteger(head?.version) && head?.version !== version) {
     throw new OtherVersion('runs.ndjson', head?.version, version);
   }
-  const { secret, first = 0 } = head ?? {};
-  if (head?.version === version && isSecret(secret) && Number.isInteger(first)) {
-    return { secret, first };
-  }
+  const { secret, first = 0, last = 0 } = head ?? {};
+  const areNumbers = Number.isInteger(first) && Number.isInteger(last);
+  if (head?.version === version && isSecret(secret) && areNumbers) return { secret, first, last };
   throw new CorruptArchive('the first line of runs.ndjson cannot be read');
 }
 
@@ -374,6 +390,7 @@ function headOf(text = '') {
     return Object(JSON.parse(checked(text) ?? '')) as {
       version?: number;
       first?: number;
+      last?: number;
       secret?: unknown;
     };
   } catch {

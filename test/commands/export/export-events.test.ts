@@ -215,21 +215,25 @@ describe('engagectl export-events', () => {
     for (const day of ['01', '03']) symlinkSync('all.ndjson', world.path(`2024-01-${day}.ndjson`));
     const { code, stderr } = await world.run([...command, '-o', '{day}.ndjson', '--overwrite']);
     expect(code).toBe(2);
-    expect(stderr).toContain('2024-01-01.ndjson and 2024-01-03.ndjson are the same file');
+    expect(stderr).toContain('2024-01-01.ndjson and 2024-01-03.ndjson need the same file');
     expect(server.openings).toEqual([]);
     expect(readFileSync(world.path('all.ndjson'), 'utf8')).toBe('earlier\n');
   });
 
-  it.each(['partial', 'partial.1', 'partial.records', 'partial.slice-1', 'partial.slice-1.2'])(
-    'writes no finished file under a name of unfinished ones, which an event may have: q.%s',
-    async (ending) => {
+  it.each([
+    ['q.partial', 'need the same file'],
+    ['q.partial.records', 'a name of unfinished files'],
+    ['q.partial.slice-1', 'a name of unfinished files'],
+  ])(
+    'writes no finished file under a name of unfinished ones, which an event may have: %s',
+    async (event, what) => {
       await using server = await startPageServer(daily);
       const world = makeWorld({ env: server.env });
-      const events = ['--event', `q.${ending}`, '--event', 'q'];
+      const events = ['--event', event, '--event', 'q'];
       const days = ['--from', '2024-01-01', '--to', '2024-01-01'];
       const argv = ['export-events', ...events, ...days, '--format', 'csv', '-o', '{event}'];
       const { code, stderr } = await world.run(argv);
-      expect([code, stderr]).toEqual([2, expect.stringContaining('a name of unfinished files')]);
+      expect([code, stderr]).toEqual([2, expect.stringContaining(what)]);
       expect(server.openings).toEqual([]);
       expect(readdirSync(world.cwd)).toEqual([]);
     },

@@ -1527,6 +1527,28 @@ describe('the memory', () => {
     }
   });
 
+  it.each([
+    ['ends in the middle of a line', '{"identity":"u', 9, ['--resume'], []],
+    ['is refused', '', 8, [], []],
+    ['is met shortly before', '', 0, ['--resume'], ['--remember', '7d']],
+  ])('keeps the events of a log that %s', async (_, rest, ended, flags, pruning) => {
+    const { runAt, stored, write } = await stage();
+    write('log.ndjson', lines(1));
+    expect((await runAt('2026-01-01', 'upload', 'log.ndjson')).code).toBe(0);
+    const days = ended === 0 ? ['2026-01-10'] : ['2026-03-01', '2026-05-01', '2026-07-01'];
+    for (const day of days) {
+      write('log.ndjson', lines(1) + rest);
+      expect((await runAt(day, 'upload', 'log.ndjson', ...flags)).code).toBe(ended);
+      write('other.ndjson', lines(Number(day.slice(5, 7)) + 10));
+      await runAt(day, 'upload', 'other.ndjson');
+      await runAt(day, 'runs', 'prune', '--older-than', '9999d', ...pruning);
+    }
+    const last = days.at(-1)!;
+    write('log.ndjson', lines(1, 2));
+    expect((await runAt(last, 'upload', 'log.ndjson', '--resume')).code).toBe(0);
+    expect(stored().filter((n) => n < 10)).toEqual([1, 2]);
+  });
+
   it('keeps the events of a run that may be resumed, however old it is', async () => {
     const { runAt, stored, write, service } = await stage();
     write('e.ndjson', lines(...numbers(20)));
@@ -1573,7 +1595,9 @@ describe('the memory', () => {
       write('copy.ndjson', lines(...next));
       expect((await runAt('2026-01-15', 'upload', 'copy.ndjson')).code).toBe(8);
       await prune('2026-01-17');
-      expect((await runAt('2026-01-17', 'upload', 'copy.ndjson')).code).toBe(0);
+      expect((await runAt('2026-01-15', 'upload', 'copy.ndjson')).code).toBe(8); // it was met
+      await prune('2026-01-23');
+      expect((await runAt('2026-01-23', 'upload', 'copy.ndjson')).code).toBe(0);
     },
   );
 
