@@ -1544,9 +1544,11 @@ describe('the memory', () => {
       await runAt(day, 'runs', 'prune', '--older-than', '9999d', ...pruning);
     }
     const last = days.at(-1)!;
-    write('log.ndjson', lines(1, 2));
-    expect((await runAt(last, 'upload', 'log.ndjson', '--resume')).code).toBe(0);
-    expect(stored().filter((n) => n < 10)).toEqual([1, 2]);
+    for (const log of [lines(1, 2), lines(1, 2, 3)]) {
+      write('log.ndjson', log);
+      expect((await runAt(last, 'upload', 'log.ndjson', '--resume')).code).toBe(0);
+    }
+    expect(stored().filter((n) => n < 10)).toEqual([1, 2, 3]);
   });
 
   it('keeps the events of a run that may be resumed, however old it is', async () => {
