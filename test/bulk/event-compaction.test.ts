@@ -53,7 +53,7 @@ it.each([
     log.append(eventState.sent, 1, batch);
   }
   log.close();
-  const ended = { first: 1, values: () => [], hasEnded: () => true };
+  const ended = { first: 1, values: () => [], rememberedSince: () => 0, hasEnded: () => true };
   await compact(folder, ended, { rememberMs: 1, now: () => 0, isPruning: true });
   const [name = ''] = readdirSync(folder);
   const archive = new EventArchive(path.join(folder, name));
@@ -70,7 +70,7 @@ it('keeps the events of a killed run, and counts them as unknown once the run ha
   log.append(eventState.intended, 1, Int32Array.of(7, 8));
   log.close();
   const found = async (hasEnded: boolean) => {
-    const runs = { first: 1, values: () => [], hasEnded: () => hasEnded };
+    const runs = { first: 1, values: () => [], rememberedSince: () => 0, hasEnded: () => hasEnded };
     await compact(folder, runs, { rememberMs: 1, now: () => 0, isPruning: true });
     const archive = new EventArchive(path.join(folder, 'sent-1-1.archive'));
     const copies = [...archive.find(7, 8)];
@@ -100,7 +100,7 @@ it('finds every event of merged archives, and asks the file for few that are new
     for (const [low, high] of events) writer.add(Int32Array.of(low, high, index + 1, 4), 0);
     await writer.finish();
   }
-  const runs = { first: 1, values: () => [], hasEnded: () => true };
+  const runs = { first: 1, values: () => [], rememberedSince: () => 0, hasEnded: () => true };
   await compact(folder, runs, { rememberMs: 1, now: () => 0 });
   expect(readdirSync(folder)).toEqual(['sent-1-2.archive']);
   const archive = new EventArchive(path.join(folder, 'sent-1-2.archive'));
@@ -197,6 +197,7 @@ describe('a model of copies', () => {
         const state = {
           first: 1,
           values: () => [],
+          rememberedSince: () => 0,
           hasEnded: (run: number) => ended.includes(run),
         };
         for (const [index, steps] of parts.entries()) {

@@ -25,9 +25,9 @@ import {
 interface Runs {
   /** All runs with lower numbers have expired. */
   readonly first: number;
-  values(): Iterable<
-    Readonly<{ number: number; started: string; rememberMs: number; met?: string }>
-  >;
+  values(): Iterable<Readonly<{ number: number; started: string; rememberMs: number }>>;
+  /** Time from which its events are remembered, in milliseconds since 1970. */
+  rememberedSince(number: number): number;
   /** Whether all events of the run were reported. */
   hasEnded(number: number): boolean;
 }
@@ -147,8 +147,7 @@ export function expiredRuns(
   );
   const expired = all.filter((run) => {
     const least = overridesRuns ? rememberMs : Math.max(run.rememberMs, rememberMs);
-    const from = Math.max(Date.parse(run.started), Date.parse(run.met ?? run.started));
-    return from < last - least && runs.hasEnded(run.number);
+    return runs.rememberedSince(run.number) < last - least && runs.hasEnded(run.number);
   });
   return new Set(expired.map(({ number }) => number));
 }

@@ -48,7 +48,7 @@ export interface EventMemoryOptions extends StoreOptions {
   readonly again: boolean;
   /** The run started over. */
   readonly isRestarted?: boolean | undefined;
-  /** What earlier attempts of this run sent stands for records that this one does not read, or knows by their ordinals. */
+  /** The journal says which records the earlier attempts of this run sent, so that no other event counts as one of them. */
   readonly knowsOwn?: boolean;
 }
 

@@ -16,7 +16,8 @@ import {
 } from './event-compaction.js';
 import { EventLog, type EventBlock } from './event-log.js';
 
-export const defaultRememberMs = 90 * 24 * 3_600_000;
+const dayMs = 24 * 3_600_000;
+export const defaultRememberMs = 90 * dayMs;
 
 /** A run that sent events. */
 export interface EventRun {
@@ -214,8 +215,6 @@ interface RunLine extends EventRun {
   readonly met?: string;
 }
 
-const dayMs = 24 * 3_600_000;
-
 /** Version of the table of runs and of the fingerprints. */
 const version = 3;
 
@@ -271,12 +270,14 @@ export class RunTable {
     return last;
   }
 
-  /** Yields the runs, and when uploads met their events. */
-  *values(): Generator<EventRun & Pick<RunLine, 'met'>> {
-    for (const run of this.#runs.values()) {
-      const met = this.#met.get(run.number);
-      yield { ...run, ...(met !== undefined && { met }) };
-    }
+  values(): Iterable<EventRun> {
+    return this.#runs.values();
+  }
+
+  /** Returns when a run began or an upload met its events, whichever is later, in milliseconds since 1970. */
+  rememberedSince(number: number): number {
+    const { started = '' } = this.#runs.get(number) ?? {};
+    return Math.max(Date.parse(started), Date.parse(this.#met.get(number) ?? started));
   }
 
   /** Time for which the last run wanted its events to be remembered. */
@@ -304,8 +305,9 @@ export class RunTable {
     const met = new Date(now).toISOString();
     const lines = [...numbers].flatMap((number) => {
       const run = this.#runs.get(number);
-      const since = run && now - Date.parse(this.#met.get(number) ?? run.started);
-      return since && since > Math.min(dayMs, run.rememberMs / 8) ? [{ number, met }] : [];
+      if (!run) return [];
+      const since = now - this.rememberedSince(number);
+      return since > Math.min(dayMs, run.rememberMs / 8) ? [{ number, met }] : [];
     });
     for (const { number } of lines) this.#met.set(number, met);
     if (lines.length > 0) this.#append(...lines);

@@ -78,7 +78,7 @@ export const lastLineChanged = ({ name, line: { run } }: FoundInput, { option }:
     file: name,
   });
 
-/** Builds the error for a sent input after a new one: a run can only start after sent inputs. */
+/** Builds the error for a sent input after a new one, or one of events: a run can only start after sent inputs. */
 export const sentLate = ({ name, line: { run, finished } }: FoundInput, { option }: Wording) =>
   new EngagectlError(
     'E-ALREADY-SENT',

@@ -127,7 +127,7 @@ export async function openEventMemory(
     files: inputs.names,
     retryUnknown: request.retryUnknown === true,
     again: request.again === true,
-    // Of a file, they are matched with its records.
+    // A file is read once more instead: see matchEarlier.
     knowsOwn: isResumed && !use.isRestarted && inputs.totalBytes === undefined,
   });
   const damaged = memory.damagedLog;

@@ -409,8 +409,10 @@ function endEvents(
   },
 ): void {
   try {
-    if (rehearsal === undefined) events?.memory.meet();
-    if (isDone && rehearsal === undefined) events?.memory.end();
+    if (rehearsal === undefined) {
+      events?.memory.meet();
+      if (isDone) events?.memory.end();
+    }
   } catch (error) {
     messages.warn((error as Error).message); // the next run reports its unknown events once more
   }

@@ -206,20 +206,17 @@ export class Database {
     return prepared;
   }
 
-  /** Whether the copy's tables are stored in it: a view or a generated column may have any number of rows and bytes. */
+  /** Whether the tables are stored, without triggers and views: a view or a generated column may have any number of rows and bytes. */
   #hasStoredTables(schema: 'main' | 'copy'): boolean {
     const names = dataTables.map((table) => `'${table}'`).join();
     const found = this.get<{ count: number }>(
       `SELECT count(*) AS count FROM ${schema}.sqlite_master AS found
        WHERE type = 'table' AND rootpage > 0 AND name IN (${names})
+       AND NOT EXISTS (SELECT 1 FROM ${schema}.sqlite_master WHERE type IN ('trigger', 'view'))
        AND NOT EXISTS (SELECT 1 FROM pragma_table_xinfo(found.name, '${schema}') WHERE hidden > 0)`,
       [],
     );
-    const active = this.all(
-      `SELECT 1 FROM ${schema}.sqlite_master WHERE type IN ('trigger', 'view')`,
-      [],
-    );
-    return found?.count === dataTables.length && active.length === 0;
+    return found?.count === dataTables.length;
   }
 
   #format(schema: 'main' | 'copy'): number | undefined {
@@ -228,9 +225,10 @@ export class Database {
 
   #createTables(): void {
     const format = this.#format('main');
-    if (format === schemaVersion && !this.#hasStoredTables('main'))
+    if (format === schemaVersion) {
+      if (this.#hasStoredTables('main')) return;
       throw fileError('its tables are not those of a data directory');
-    if (format === schemaVersion) return;
+    }
     if (format !== 0) throw wrongFormat(format);
     this.#database.exec(tables);
     this.#database.exec(`PRAGMA user_version = ${schemaVersion}`);
