@@ -31,11 +31,15 @@ export const folderRepair = (error: unknown): string =>
   isWriteDenied(error) ? 'make the folder and its files writable' : 'free disk space';
 
 /** Returns the error for what could not be saved in a folder of the state directory. */
-export const notSaved = (what: string, folder: string, cause: Error): EngagectlError =>
+export const notSaved = (
+  what: string,
+  folder: string,
+  { cause, resumes = true }: { readonly cause: Error; readonly resumes?: boolean },
+): EngagectlError =>
   new EngagectlError('E-FILE-WRITE', `cannot save ${what} in ${folder}`, {
     why: cause.message,
-    fix: `${folderRepair(cause)}, then rerun the same command with --resume`,
-    resumes: true,
+    fix: `${folderRepair(cause)}, then rerun the same command${resumes ? ' with --resume' : ''}`,
+    ...(resumes && { resumes }),
     file: folder,
     cause,
   });

@@ -39,7 +39,7 @@ it('contains the program, its types and its documents, and nothing else', () => 
   const wanted =
     /^(bin\/engagectl\.js|bin\/package\.json|dist\/(index|testing|calling\/index|calling\/node\/index)\.js|dist\/[\w-]+\.(cjs|wasm)|dist\/(index|testing|calling\/node\/index)\.d\.c?ts|dist\/calling\/index\.d\.ts|dist\/calling\/cjs\/(index\.js|index\.d\.ts|package\.json)|calling\/(node\/)?package\.json|dist\/man\/[\w-]+\.1|dist\/THIRD-PARTY-LICENSES|package\.json|docs\/[\w-]+\.md|fixtures\/recording\.svg|README\.md|LICENSE|SECURITY\.md|CHANGELOG\.md)$/;
   expect(filesOf(packed).filter((name) => !wanted.test(name))).toEqual([]);
-  expect(packed.unpackedSize).toBeLessThan(4_650_000); // 0.3 MB of them are the rules of phone numbers
+  expect(packed.unpackedSize).toBeLessThan(4_660_000); // 0.3 MB of them are the rules of phone numbers
   const bin = packed.files.find((file) => file.path === 'bin/engagectl.js');
   expect(((bin?.mode ?? 0) & 0o777).toString(8)).toBe('755');
 });

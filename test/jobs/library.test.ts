@@ -751,6 +751,15 @@ it.each([
   expect(service.requests()).toHaveLength(sent);
 });
 
+it.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, '365d'])(
+  'refuses to remember events for %s ms',
+  async (rememberMs) => {
+    const options = { baseUrl: service.url, ...credentials, rememberMs: rememberMs as number };
+    const refused = { id: 'E-USAGE', message: expect.stringContaining('rememberMs') as string };
+    await expect(connect(options).getProfile({ identity: 'u' })).rejects.toMatchObject(refused);
+  },
+);
+
 it('accepts one signal for fifteen concurrent runs with many requests, without a warning of Node', async () => {
   const warnings: string[] = [];
   const warned = ({ message }: Error) => void warnings.push(message);

@@ -511,7 +511,7 @@ const withAsyncDiskErrors = async (folder: string, work: () => Promise<void>): P
 
 function diskError(folder: string, cause: unknown): unknown {
   if (cause instanceof EngagectlError || !isFileSystemError(cause)) return cause;
-  return notSaved('accepted records', folder, cause);
+  return notSaved('accepted records', folder, { cause });
 }
 
 const isFileSystemError = (cause: unknown): cause is Error =>

@@ -413,17 +413,21 @@ export async function splitMatched(
   }
 }
 
-/** Runs work on the memory in a folder. Throws its errors as E-LEDGER or E-FILE-WRITE. */
-export async function withFileErrors<T>(folder: string, work: () => Promise<T>): Promise<T> {
+/** Runs work on the memory in a folder, of an upload by default. Throws its errors as E-LEDGER or E-FILE-WRITE. */
+export async function withFileErrors<T>(
+  folder: string,
+  work: () => Promise<T>,
+  resumes = true,
+): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    throw fileError(folder, error);
+    throw fileError(folder, error, resumes);
   }
 }
 
 /** Returns the error for a failure of work on the memory in a folder. */
-export function fileError(folder: string, cause: unknown): unknown {
+export function fileError(folder: string, cause: unknown, resumes = true): unknown {
   if (cause instanceof CorruptArchive) {
     const repair =
       cause instanceof OtherVersion
@@ -437,5 +441,5 @@ export function fileError(folder: string, cause: unknown): unknown {
     });
   }
   if (cause instanceof EngagectlError || !(cause instanceof Error)) return cause;
-  return notSaved('sent events', folder, cause);
+  return notSaved('sent events', folder, { cause, resumes });
 }

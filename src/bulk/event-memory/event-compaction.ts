@@ -90,6 +90,8 @@ export interface CompactionOptions {
   /** Whether events that are older are forgotten, whatever their run said. */
   readonly overridesRuns?: boolean;
   readonly now: () => number;
+  /** Number of a run that goes on, and whose events are kept. */
+  readonly except?: number;
   /** Rewrite all files, and not only where it pays. */
   readonly isPruning?: boolean;
   /** Called with a log of which a part is damaged, before the rest is archived. Default: it stays as it is. */
@@ -133,12 +135,12 @@ function removeReplaced(folder: string): void {
 }
 
 /**
- * Runs whose events need not be remembered any more. The time counts from the last run, so that a clock
- * that jumps forward makes nothing forgotten. A run that has not ended may be resumed.
+ * Runs whose events need not be remembered any more. The time counts from the last run, so that nothing is forgotten
+ * because a clock jumps forward, until it is used for a run. A run that has not ended may be resumed.
  */
 export function expiredRuns(
   runs: Runs,
-  { rememberMs, overridesRuns = false, now }: CompactionOptions,
+  { rememberMs, overridesRuns = false, now, except }: CompactionOptions,
 ): ReadonlySet<number> {
   const all = [...runs.values()];
   const last = Math.min(
@@ -147,7 +149,8 @@ export function expiredRuns(
   );
   const expired = all.filter((run) => {
     const least = overridesRuns ? rememberMs : Math.max(run.rememberMs, rememberMs);
-    return runs.rememberedSince(run.number) < last - least && runs.hasEnded(run.number);
+    const isOver = runs.rememberedSince(run.number) < last - least && runs.hasEnded(run.number);
+    return isOver && run.number !== except;
   });
   return new Set(expired.map(({ number }) => number));
 }

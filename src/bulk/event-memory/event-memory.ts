@@ -23,13 +23,7 @@ import {
   type MatchedCopies,
   type RecentEvent,
 } from './event-log.js';
-import {
-  EventStore,
-  pruneStore,
-  type MatchedRun,
-  type PruneOptions,
-  type StoreOptions,
-} from './event-store.js';
+import { EventStore, type MatchedRun, type StoreOptions } from './event-store.js';
 import { skipReason } from '../outcomes/outcome-counts.js';
 import type { RecordBlock } from '../../mapping/record-block.js';
 import type { Batch } from '../write/batch.js';
@@ -101,6 +95,8 @@ export class EventMemory {
   #isRegistered: boolean;
   /** It started over: it reports its unknown events once more, or sends them (`retryOwn`). Its input may lack some. */
   readonly #reportsOwn: boolean;
+  /** Runs on which another process works since this one began. */
+  readonly #resumed = new Set<number>();
   /** Whether an event of this run was sent. */
   #hasSent = false;
   /** Up to this position of the log, its events are on the disk, also after a power cut. */
@@ -304,10 +300,11 @@ export class EventMemory {
     return unknown > 0;
   }
 
-  /** Records that the events of the input that were sent are still in use, so that they are not forgotten. Throws E-FILE-WRITE. */
+  /** Records that the events that were sent, also by this run, are still in use, so that they are not forgotten. Throws E-FILE-WRITE. */
   meet(): void {
+    const { runs, number } = this.#store;
     try {
-      this.#store.runs.meet(this.#met, this.#options.now());
+      runs.meet(new Set([...this.#met, number]), this.#options.now());
     } catch (error) {
       throw fileError(this.#options.folder, error);
     }
@@ -422,6 +419,7 @@ export class EventMemory {
   /** Applies a block of the log; returns whether it is of another run. */
   #add(block: EventBlock): boolean {
     if (block.run === this.#store.number) return false;
+    if (block.state === eventState.intended) this.#resumed.add(block.run);
     const { events, lows } = this.#recent;
     events.add(block);
     for (let at = 0; at < block.fingerprints.length; at += fingerprintWords) {
@@ -517,10 +515,10 @@ export class EventMemory {
     return found;
   }
 
-  /** Whether a process may be working on a run: it did so when this run started, or started later. */
+  /** Whether a process may be working on a run: it did so when this run started, or started or resumed it later. */
   #isOpen(run: number): boolean {
     const { live, runs } = this.#store;
-    return live.has(run) || !runs.get(run);
+    return live.has(run) || this.#resumed.has(run) || !runs.get(run);
   }
 
   /** Divides the copies of a run into those that count as sent, and those that nobody has reported. */
@@ -564,10 +562,3 @@ export class EventMemory {
     return known;
   }
 }
-
-/**
- * Removes the events of runs that started before the time for which they are remembered. Returns how many; 0
- * if another process uses the memory. Throws E-LEDGER, E-FILE-WRITE.
- */
-export const pruneEvents = async (options: PruneOptions): Promise<number> =>
-  withFileErrors(options.folder, async () => (await pruneStore(options)) ?? 0);

@@ -5,7 +5,7 @@ import { lockRun, tryLockRun, waitForLock, type FileLock } from '../../files/fil
 import { isMissing } from '../../files/path-checks.js';
 import { isSecret, newSecret, type HashSecret } from '../../text/record-hash.js';
 import { checksumEnd, hexChecksum, withoutChecksum } from '../journal/journal-format.js';
-import { CorruptArchive, EventArchive, OtherVersion } from './event-archive.js';
+import { CorruptArchive, EventArchive, OtherVersion, withFileErrors } from './event-archive.js';
 import {
   archiveEnded,
   compact,
@@ -13,6 +13,7 @@ import {
   eventFiles,
   expiredRuns,
   logName,
+  type CompactionOptions,
 } from './event-compaction.js';
 import { EventLog, type EventBlock } from './event-log.js';
 
@@ -101,7 +102,7 @@ export class EventStore {
       const runs = RunTable.open(folder, options.token);
       const lostLog = runs.lostLog(options);
       const number = runs.numberOf(run) ?? Math.max(runs.last, ...live) + 1;
-      if (live.size === 0) await compactIfPossible(folder, runs, options);
+      if (live.size === 0) await compactIfPossible(folder, runs, { ...options, except: number });
       const lock = await lockRun(path.join(folder, `${liveName}${number}.lock`));
       try {
         const { archives, log, file, logNumber } = openFiles(folder);
@@ -135,7 +136,7 @@ export class EventStore {
   }
 }
 
-/** How a memory is pruned. `rememberMs`: instead of what the last run said; `overridesRuns`: and of what others did. */
+/** How a memory is pruned. `rememberMs`: at least, besides what the runs said; `overridesRuns`: instead of it. */
 export type PruneOptions = Omit<StoreOptions, 'rememberMs'> & {
   readonly rememberMs: number | undefined;
   readonly overridesRuns: boolean;
@@ -144,38 +145,45 @@ export type PruneOptions = Omit<StoreOptions, 'rememberMs'> & {
 };
 
 /**
- * Removes the events of runs that started longer ago than they and the last run wanted to remember. Returns how many;
- * undefined if another process uses the memory. Throws like `EventStore.open`.
+ * Removes the events of runs that started longer ago than they and the last run wanted to remember. Returns how many; 0
+ * if another process uses the memory. Throws E-LEDGER, E-FILE-WRITE, E-RUN-LOCKED.
  */
-export async function pruneStore(options: PruneOptions): Promise<number | undefined> {
-  const { folder } = options;
+export const pruneEvents = async (options: PruneOptions): Promise<number> =>
+  withFileErrors(options.folder, async () => prune(options), false);
+
+async function prune(options: PruneOptions): Promise<number> {
+  const { folder, rememberMs = 0, overridesRuns } = options;
   const opening = await lockFolder(options);
   try {
-    if ((await liveRuns(folder)).size > 0) return undefined;
+    if ((await liveRuns(folder)).size > 0) return 0;
     const runs = RunTable.open(folder, options.token);
-    const { rememberMs = runs.rememberMs } = options;
-    const pruning = { ...options, rememberMs, isPruning: true };
+    const least = overridesRuns ? rememberMs : Math.max(rememberMs, runs.rememberMs);
+    const pruning = { ...options, rememberMs: least, isPruning: true };
+    const expired = expiredRuns(runs, pruning);
     const removed = await compact(folder, runs, pruning);
-    runs.forget(expiredRuns(runs, pruning));
+    runs.forget(expired);
     return removed;
   } finally {
     opening.release();
   }
 }
 
-/** Expired runs from which the table of runs is written anew, which every upload reads. */
+/** Expired runs from which all files are written anew, because every upload reads the table of runs. */
 const expiredMaximum = 1000;
 
 /** Compacts the files and the table of runs. Without room on the disk they stay as they are. */
 async function compactIfPossible(
   folder: string,
   runs: RunTable,
-  options: StoreOptions,
+  options: CompactionOptions,
 ): Promise<void> {
   try {
-    await compact(folder, runs, options);
     const expired = expiredRuns(runs, options);
-    if (expired.size > expiredMaximum || runs.isLong) runs.forget(expired);
+    const isPruning = expired.size > expiredMaximum;
+    await compact(folder, runs, { ...options, isPruning });
+    // A run stays as long as its events do, so that they can be removed. A damaged log is left.
+    if (isPruning && currentFiles(folder).logs.length === 0) runs.forget(expired);
+    else if (runs.isLong) runs.forget(new Set());
   } catch (error) {
     if (!(error instanceof Error && 'errno' in error)) throw error;
   }
@@ -243,7 +251,7 @@ export class RunTable {
       if (line?.ended === false) this.#ended.delete(line.number);
       else if (line?.ended) this.#ended.set(line.number, line.sentUntil);
       else if (line?.met !== undefined) this.#met.set(line.number, line.met);
-      else if (line) this.#runs.set(line.number, line);
+      else if (line) this.#put(line);
     }
     this.isLong = lines.length > 8 * this.#runs.size + 1000;
   }
@@ -296,8 +304,14 @@ export class RunTable {
 
   /** Adds a run, or replaces it by a later attempt; survives a power cut. */
   add(run: EventRun): void {
-    this.#runs.set(run.number, run);
+    this.#put(run);
     this.#append(run);
+  }
+
+  /** The last one added is the last in the table. */
+  #put(run: EventRun): void {
+    this.#runs.delete(run.number);
+    this.#runs.set(run.number, run);
   }
 
   /** Records when events of runs were met, so that they expire later. Runs that were met within a day are left as they are. */

@@ -105,16 +105,17 @@ export class LibraryContext {
 
   async #open(): Promise<Connection> {
     const { baseUrl, accountId, passcode, timezone = 'UTC' } = this.#options;
-    const { retry = {}, fetchLimits = {} } = this.#options;
+    const { retry = {}, fetchLimits = {}, rememberMs = defaultRememberMs } = this.#options;
     refuseNonText({ accountId, passcode });
     refuseLimits(fetchLimits);
+    refuseNumber('rememberMs', rememberMs, Number.MAX_SAFE_INTEGER);
     return openConnection(
       {
         baseUrl,
         accountId,
         passcode,
         zone: timeZone(timezone),
-        rememberMs: this.#options.rememberMs ?? defaultRememberMs,
+        rememberMs,
         headerPrefix: this.#options.headerPrefix ?? defaultHeaderPrefix,
         timeoutMs: fetchLimits.timeoutMs ?? 60_000,
         maxInFlight: fetchLimits.maxInFlight ?? limits.uploadsInFlight,
@@ -276,12 +277,15 @@ const longestTimer = 2 ** 31 - 1;
 /** Throws E-USAGE for limits with which each request would time out, or none would be sent. */
 function refuseLimits(fetchLimits: object): void {
   for (const name of ['timeoutMs', 'maxInFlight']) {
-    const value = (Reflect.get(fetchLimits, name) ?? 1) as unknown;
-    if (typeof value === 'number' && value >= 1 && value <= longestTimer) continue;
-    const found = typeof value === 'number' ? String(value) : JSON.stringify(value);
-    const wanted = `fetchLimits.${name} must be a number from 1 to ${longestTimer}`;
-    throw new EngagectlError('E-USAGE', `${wanted}, found ${found}`);
+    refuseNumber(`fetchLimits.${name}`, Reflect.get(fetchLimits, name) ?? 1, longestTimer);
   }
+}
+
+/** Throws E-USAGE unless the value is a number from 1 to `most`. */
+function refuseNumber(name: string, value: unknown, most: number): void {
+  if (typeof value === 'number' && value >= 1 && value <= most) return;
+  const found = typeof value === 'number' ? String(value) : JSON.stringify(value);
+  throw new EngagectlError('E-USAGE', `${name} must be a number from 1 to ${most}, found ${found}`);
 }
 
 /** Throws E-CONFIG for what a caller without types passes instead of text, such as an unset variable. */

@@ -1,10 +1,14 @@
 import path from 'node:path';
 import { createHash } from 'node:crypto';
 import { existsSync, lstatSync, readdirSync } from 'node:fs';
-import { EventMemory, pruneEvents } from '../../bulk/event-memory/event-memory.js';
+import { EventMemory } from '../../bulk/event-memory/event-memory.js';
 import { EngagectlError, countOf, groupDigits } from '../../errors.js';
 import type { AbsentEvent, ArrivedEvents } from '../../bulk/event-memory/event-log.js';
-import type { MatchedRun, PruneOptions } from '../../bulk/event-memory/event-store.js';
+import {
+  pruneEvents,
+  type MatchedRun,
+  type PruneOptions,
+} from '../../bulk/event-memory/event-store.js';
 import { ordinalOfRow } from '../../bulk/outcomes/ordinal-set.js';
 import { hasCommitted, hasReached, type ResumeState } from '../../bulk/outcomes/journal-entries.js';
 import { skipReason } from '../../bulk/outcomes/outcome-counts.js';

@@ -17,6 +17,11 @@ interface Prepared {
 /** Time to wait for write transactions of other processes. */
 const busyMilliseconds = 15_000;
 const pauseMilliseconds = 10;
+/** The statements as SQLite keeps them: without the comments before them. */
+const ownTables = tables
+  .replaceAll(/^--.*\n/gm, '')
+  .split(';')
+  .flatMap((statement) => statement.trim() || []);
 const emptyTables = dataTables.map((table) => `DELETE FROM main.${table}`);
 /** Pages of the write-ahead log per checkpoint, which blocks the event loop: 16 MB take about 25 ms. */
 const checkpointPages = 4000;
@@ -144,7 +149,7 @@ export class Database {
     try {
       const format = this.#format('copy');
       if (format !== schemaVersion) throw wrongFormat(format);
-      if (!this.#hasStoredTables('copy')) throw fileError('its tables are not those of a snapshot');
+      if (!this.#hasOwnTables('copy')) throw fileError('its tables are not those of a snapshot');
       const copies = dataTables.map(
         (table) => `INSERT INTO main.${table} SELECT * FROM copy.${table}`,
       );
@@ -206,17 +211,11 @@ export class Database {
     return prepared;
   }
 
-  /** Whether the tables are stored, without triggers and views: a view or a generated column may have any number of rows and bytes. */
-  #hasStoredTables(schema: 'main' | 'copy'): boolean {
-    const names = dataTables.map((table) => `'${table}'`).join();
-    const found = this.get<{ count: number }>(
-      `SELECT count(*) AS count FROM ${schema}.sqlite_master AS found
-       WHERE type = 'table' AND rootpage > 0 AND name IN (${names})
-       AND NOT EXISTS (SELECT 1 FROM ${schema}.sqlite_master WHERE type IN ('trigger', 'view'))
-       AND NOT EXISTS (SELECT 1 FROM pragma_table_xinfo(found.name, '${schema}') WHERE hidden > 0)`,
-      [],
-    );
-    return found?.count === dataTables.length;
+  /** Whether the tables and indexes are ours, and nothing else is: views, and indexes of expressions, may take any memory. */
+  #hasOwnTables(schema: 'main' | 'copy'): boolean {
+    const sql = `SELECT sql FROM ${schema}.sqlite_master WHERE sql IS NOT NULL`;
+    const found = this.all<{ sql: string }>(sql, []).map((one) => one.sql);
+    return found.toSorted().join('\n') === ownTables.toSorted().join('\n');
   }
 
   #format(schema: 'main' | 'copy'): number | undefined {
@@ -226,7 +225,7 @@ export class Database {
   #createTables(): void {
     const format = this.#format('main');
     if (format === schemaVersion) {
-      if (this.#hasStoredTables('main')) return;
+      if (this.#hasOwnTables('main')) return;
       throw fileError('its tables are not those of a data directory');
     }
     if (format !== 0) throw wrongFormat(format);
@@ -259,6 +258,9 @@ function privateFile(dataDir: string): string {
   const path = join(dataDir, 'service.db');
   closeSync(openToAppend(path));
   refuseForeignJournal(path);
+  const snapshots = lstatSync(join(dataDir, 'snapshots'), { throwIfNoEntry: false });
+  if (snapshots?.isSymbolicLink() === true)
+    throw fileError('its folder snapshots is a symbolic link');
   return path;
 }
 

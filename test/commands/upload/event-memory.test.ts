@@ -153,6 +153,26 @@ describe('events that were sent', () => {
     expect(service.requests().filter(({ method }) => method === 'POST')).toHaveLength(3);
   });
 
+  it('are sent once by another process that resumes a run, also beside --retry-unknown', async () => {
+    const { run, runPiped, service, stored, write } = await stage();
+    write('log.ndjson', `${lines(1)}{"ident`);
+    expect((await run(['upload', 'log.ndjson'])).code).toBe(9);
+    const input = new PassThrough();
+    const retry = ['--resume', '--retry-unknown'];
+    const first = runPiped(['upload', '-', '--input-format', 'ndjson', ...retry], input);
+    input.write(lines(9));
+    await until(() => stored().includes(9), { message: '9 arrived' });
+    await service.fault({ endpoint: 'upload', times: 1, delayMs: 500 });
+    write('log.ndjson', lines(1, 2, 3));
+    const other = run(['upload', 'log.ndjson', '--resume']);
+    const isSent = () => service.requests().some(({ fault }) => fault !== null);
+    await until(isSent, { message: 'the other run sends' });
+    input.end(lines(2, 3));
+    expect((await first).summary).toMatchObject({ accepted: 1, alreadySent: 2 });
+    expect((await other).code).toBe(0);
+    expect(stored()).toEqual([1, 2, 3, 9]);
+  });
+
   it('are held back in the rejects file if they turn up after the first thousand', async () => {
     const { run, stored, write, world } = await stage();
     write('old.ndjson', lines(2000, 2001));
@@ -1551,6 +1571,76 @@ describe('the memory', () => {
     expect(stored().filter((n) => n < 10)).toEqual([1, 2, 3]);
   });
 
+  it('keeps the events that a pipe sent lately, however long ago it began', async () => {
+    const { world, runAt, stored, write } = await stage();
+    let day = '2026-01-01';
+    const stdin = new PassThrough();
+    const runtime = world.runtime({ stdin, now: () => Date.parse(day) });
+    const piped = main(['upload', '-', '--input-format', 'ndjson'], runtime);
+    for (const [n, next] of [
+      [1, '2026-05-01'],
+      [2, '2026-05-02'],
+    ] as const) {
+      stdin.write(lines(n));
+      await until(() => stored().includes(n), { message: `${n} arrived` });
+      day = next;
+    }
+    write('other.ndjson', lines(3));
+    expect((await runAt(day, 'upload', 'other.ndjson')).code).toBe(0);
+    stdin.end();
+    expect(await piped, runtime.output().stderr).toBe(0);
+    expect((await runAt(day, 'runs', 'prune', '--yes')).summary).toMatchObject({ events: 0 });
+    write('copy.ndjson', lines(2));
+    expect((await runAt(day, 'upload', 'copy.ndjson')).code).toBe(8);
+  });
+
+  it('keeps the events of a run that is resumed while those of a thousand old ones are forgotten', async () => {
+    const { runAt, stored, write, folder } = await stage();
+    write('log.ndjson', `${lines(1)}{"ident`);
+    expect((await runAt('2026-01-01', 'upload', 'log.ndjson')).code).toBe(9);
+    write('other.ndjson', lines(9));
+    expect((await runAt('2026-05-01', 'upload', 'other.ndjson')).code).toBe(0);
+    const old = { run: 'r', started: '2026-01-01T00:00:00.000Z', file: 'f', otherFiles: 0 };
+    const ended = (number: number) => ({ number, ended: true });
+    const table = numbers(1001, 3).flatMap((number) => [
+      { number, ...old, rememberMs: 1 },
+      ended(number),
+    ]);
+    // As if another run had reported its last events.
+    const text = [ended(1), ...table].map((line) => `${JSON.stringify(line)}\n`).join('');
+    appendFileSync(path.join(folder(), 'runs.ndjson'), text);
+    write('log.ndjson', lines(1, 2));
+    expect((await runAt('2026-05-01', 'upload', 'log.ndjson', '--resume')).code).toBe(0);
+    const pruned = await runAt('2026-05-01', 'runs', 'prune', '--yes');
+    expect(pruned.summary).toMatchObject({ events: 0 });
+    write('copy.ndjson', lines(1, 2));
+    expect((await runAt('2026-05-01', 'upload', 'copy.ndjson')).code).toBe(8);
+    expect(stored()).toEqual([1, 2, 9]);
+  });
+
+  it('can forget old events after an upload has written its table of runs anew', async () => {
+    const { runAt, write, folder, service } = await stage();
+    write('e.ndjson', lines(...numbers(4)));
+    await service.fault({ after: 1, times: 1, answer: { status: 401 } });
+    const inBatches = ['--chunk-size', '2', '--concurrency', '1'];
+    expect((await runAt('2026-01-01', 'upload', 'e.ndjson', ...inBatches)).code).toBe(4);
+    write('old.ndjson', lines(10, 11));
+    expect((await runAt('2026-01-01', 'upload', 'old.ndjson')).code).toBe(0);
+    for (const n of [20, 21]) {
+      appendFileSync(path.join(folder(), 'runs.ndjson'), '\n'.repeat(2000));
+      write('new.ndjson', lines(n));
+      expect((await runAt('2026-05-01', 'upload', 'new.ndjson')).code).toBe(0);
+    }
+    expect((await runAt('2026-05-01', 'upload', 'old.ndjson')).code).toBe(8);
+    expect(readFileSync(path.join(folder(), 'runs.ndjson'), 'utf8').length).toBeLessThan(4000);
+    const prune = ['runs', 'prune', '--older-than', '9999d'];
+    expect((await runAt('2026-10-01', ...prune)).summary).toMatchObject({ events: 0 });
+    write('new.ndjson', lines(22));
+    expect((await runAt('2026-10-01', 'upload', 'new.ndjson')).code).toBe(0);
+    expect((await runAt('2026-10-01', ...prune)).summary).toMatchObject({ events: 4 });
+    expect((await runAt('2026-10-01', 'upload', 'old.ndjson', '--resume')).code).toBe(0);
+  });
+
   it('keeps the events of a run that may be resumed, however old it is', async () => {
     const { runAt, stored, write, service } = await stage();
     write('e.ndjson', lines(...numbers(20)));
@@ -1710,6 +1800,21 @@ describe('the memory', () => {
     const { stderr } = await world.run(['runs', 'prune', '--older-than', '30d'], { env });
     expect(stderr).toBe('no unfinished runs\n');
     expect((await runAt('2026-03-01', 'upload', 'old.ndjson')).code).toBe(8);
+  });
+
+  it('is kept as long as the last upload said, also one that resumed an older run', async () => {
+    const { runAt, world, write } = await stage();
+    write('log.ndjson', `${lines(1)}{"ident`);
+    expect((await runAt('2026-01-01', 'upload', 'log.ndjson')).code).toBe(9);
+    write('other.ndjson', lines(2));
+    expect((await runAt('2026-01-02', 'upload', 'other.ndjson')).code).toBe(0);
+    write('log.ndjson', lines(1, 3));
+    const log = ['upload', 'log.ndjson', '--resume', '--remember', '365d'];
+    expect((await runAt('2026-05-01', ...log)).code).toBe(0);
+    const [env, now] = [{ ENGAGECTL_REMEMBER: '30d' }, () => Date.parse('2026-05-01')];
+    const { stderr } = await world.run(['runs', 'prune', '--yes'], { env, now });
+    expect(stderr).toBe('no unfinished runs\n');
+    expect((await runAt('2026-05-01', 'upload', 'other.ndjson')).code).toBe(8);
   });
 
   it('takes the time from the environment and the config profile, too, and refuses nonsense', async () => {

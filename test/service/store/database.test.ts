@@ -1,4 +1,5 @@
 import Sqlite from 'libsql';
+import { symlinkSync } from 'node:fs';
 import path from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
@@ -36,6 +37,8 @@ it.each([
   ['a view', 'CREATE VIEW more AS SELECT 1'],
   ['a view in place of a table', 'DROP TABLE blocked; CREATE VIEW blocked AS SELECT 1'],
   ['a generated column', 'ALTER TABLE blocked ADD COLUMN more AS (zeroblob(1000000000))'],
+  ['an index of an expression', 'CREATE INDEX more ON blocked (hex(zeroblob(450000000)))'],
+  ['another table', 'CREATE TABLE more (id INTEGER)'],
 ])('opens no data directory with %s', (_, sql) => {
   const dataDir = makeFolder();
   new Database(dataDir).close();
@@ -43,6 +46,12 @@ it.each([
   disk.exec(sql);
   disk.close();
   expect(() => new Database(dataDir)).toThrow('its tables are not those of a data directory');
+});
+
+it('opens no data directory whose snapshots are a link', () => {
+  const dataDir = makeFolder();
+  symlinkSync(makeFolder(), path.join(dataDir, 'snapshots'));
+  expect(() => new Database(dataDir)).toThrow('its folder snapshots is a symbolic link');
 });
 
 it('binds the values of each call of one SQL text, whatever ran before', () => {
