@@ -48,6 +48,7 @@ export class Database {
   constructor(dataDir: string | undefined) {
     this.#database = new Sqlite(dataDir === undefined ? ':memory:' : privateFile(dataDir));
     this.#database.exec(`PRAGMA busy_timeout = ${busyMilliseconds}`);
+    this.#refuseOther();
     this.#useWal();
     // Survives a killed process but not a power cut: test data is not worth waiting for the disk.
     this.#database.exec('PRAGMA synchronous = OFF');
@@ -55,6 +56,13 @@ export class Database {
     this.#database.exec(`PRAGMA cache_size = -${cacheKibibytes}`);
     this.transaction(() => this.#createTables());
     this.cursorSecret = this.bytes(`SELECT value FROM secrets WHERE name = 'cursor'`, []);
+  }
+
+  /** Refuses a database of another program before anything is written to it. */
+  #refuseOther(): void {
+    // In this order: another service may be creating the tables, and sets the format with them.
+    const isEmpty = this.get('SELECT 1 FROM sqlite_master', []) === undefined;
+    if (!isEmpty && this.#format('main') === 0) throw fileError('another program made it');
   }
 
   /** Retries by hand: SQLite does not apply the busy timeout to this pragma, to avoid deadlocks. */
@@ -258,9 +266,15 @@ function privateFile(dataDir: string): string {
   const path = join(dataDir, 'service.db');
   closeSync(openToAppend(path));
   refuseForeignJournal(path);
-  const snapshots = lstatSync(join(dataDir, 'snapshots'), { throwIfNoEntry: false });
-  if (snapshots?.isSymbolicLink() === true)
+  const found = (name: string) => lstatSync(join(dataDir, name), { throwIfNoEntry: false });
+  if (found('snapshots')?.isSymbolicLink() === true)
     throw fileError('its folder snapshots is a symbolic link');
+  // SQLite would write to whatever is there.
+  for (const name of ['service.db-wal', 'service.db-shm']) {
+    const log = found(name);
+    if (log && !(log.isFile() && log.nlink === 1))
+      throw fileError(`its ${name} is a link, or no file`);
+  }
   return path;
 }
 

@@ -1,7 +1,7 @@
 import { mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { makePrivateFolder } from '../../files/atomic-write.js';
+import { makePrivateFolder, temporaryPath } from '../../files/atomic-write.js';
 import type { Database } from './database.js';
 
 const extension = '.db';
@@ -22,8 +22,7 @@ export class Snapshots {
   async save(name: string): Promise<void> {
     this.#folder ??= mkdtempSync(join(tmpdir(), 'engagectl-snapshots-'));
     makePrivateFolder(this.#folder);
-    const draft = this.#file(`${name}.draft`);
-    rmSync(draft, { force: true });
+    const draft = temporaryPath(this.#file(name)); // another service may save the same snapshot
     try {
       await this.#store.copyTo(draft);
       renameSync(draft, this.#file(name));
@@ -61,7 +60,7 @@ export class Snapshots {
   #names(): string[] {
     try {
       return readdirSync(this.#folder ?? '')
-        .filter((file) => file.endsWith(extension) && !file.endsWith(`.draft${extension}`))
+        .filter((file) => file.endsWith(extension))
         .map((file) => file.slice(0, -extension.length))
         .toSorted();
     } catch {

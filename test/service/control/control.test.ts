@@ -243,6 +243,20 @@ describe('seed, reset, snapshots', () => {
   });
 });
 
+it('saves the same snapshot for two services of a data directory', async () => {
+  const dataDir = makeFolder();
+  const both = [await controlled({ dataDir }), await controlled({ dataDir })] as const;
+  const [{ service, ask }] = both;
+  await service.upload(...Array.from({ length: 1000 }, (_, n) => profileRecord(`u${n}`)));
+  for (let round = 0; round < 5; round += 1) {
+    const saved = await Promise.all(both.map(async (one) => one.ask('PUT', 'snapshots/one')));
+    expect(saved).toMatchObject([{ http: 200 }, { http: 200 }]);
+    expect(readdirSync(path.join(dataDir, 'snapshots'))).toEqual(['one.db']);
+    expect(await ask('POST', 'snapshots/one/restore')).toMatchObject({ http: 200 });
+  }
+  expect(await service.profile('identity', 'u999')).toBeDefined();
+});
+
 it('leaves no files of a snapshot that failed', async () => {
   const dataDir = makeFolder();
   const { ask } = await controlled({ dataDir, onDefect: () => undefined });

@@ -1,5 +1,5 @@
 import Sqlite from 'libsql';
-import { symlinkSync } from 'node:fs';
+import { linkSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
@@ -47,6 +47,32 @@ it.each([
   disk.close();
   expect(() => new Database(dataDir)).toThrow('its tables are not those of a data directory');
 });
+
+it('leaves a database of another program as it is', () => {
+  const dataDir = makeFolder();
+  const file = path.join(dataDir, 'service.db');
+  const disk = new Sqlite(file);
+  disk.exec('CREATE TABLE customers (id INTEGER)');
+  disk.close();
+  const before = readFileSync(file);
+  expect(() => new Database(dataDir)).toThrow('another program made it');
+  expect(readFileSync(file)).toEqual(before);
+  expect(readdirSync(dataDir)).toEqual(['service.db']);
+});
+
+it.each(['service.db-wal', 'service.db-shm'])(
+  'opens no data directory whose %s is a link',
+  (name) => {
+    const dataDir = makeFolder();
+    new Database(dataDir).close();
+    const other = path.join(makeFolder(), 'thesis.txt');
+    writeFileSync(other, 'chapter 1\n');
+    rmSync(path.join(dataDir, name), { force: true });
+    linkSync(other, path.join(dataDir, name));
+    expect(() => new Database(dataDir)).toThrow(`its ${name} is a link, or no file`);
+    expect(readFileSync(other, 'utf8')).toBe('chapter 1\n');
+  },
+);
 
 it('opens no data directory whose snapshots are a link', () => {
   const dataDir = makeFolder();
