@@ -22,12 +22,11 @@ it('has room for 130,000 runs, and forgets the old ones without being pruned', a
     return `${json.slice(0, -1)},"checksum":"${sum}"}\n`;
   };
   const more = Array.from({ length: 130_000 }, (_unused, n) => {
-    const number = n + 1;
+    const number = n + 2;
     const run = { ...first, number, run: `r${n}`, started: '2025-06-01T00:00:00.000Z' };
     return lineOf(run) + lineOf({ number, ended: true });
   });
-  const last = lineOf({ ...first, number: 130_001 }) + lineOf({ number: 130_001, ended: true });
-  writeFileSync(table, `${text[0]}\n${more.join('')}${last}`);
+  writeFileSync(table, `${text.join('\n')}\n${more.join('')}`);
   expect((await runAt('2026-04-02', 'upload', 'e.ndjson')).code).toBe(8);
   expect(readFileSync(table, 'utf8').length).toBeLessThan(1000);
 });
