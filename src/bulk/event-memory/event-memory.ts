@@ -95,7 +95,7 @@ export class EventMemory {
   #isRegistered: boolean;
   /** It started over: it reports its unknown events once more, or sends them (`retryOwn`). Its input may lack some. */
   readonly #reportsOwn: boolean;
-  /** Runs on which another process works since this one began. */
+  /** Runs on which another process has worked since this one began: it may have events in flight. */
   readonly #resumed = new Set<number>();
   /** Whether an event of this run was sent. */
   #hasSent = false;
@@ -155,7 +155,7 @@ export class EventMemory {
       if (kinds[index] !== 1) continue;
       const [low, high] = [fingerprints[2 * index]!, fingerprints[2 * index + 1]!];
       if (skip && (archived[index] === 1 || tables.some((table) => table.has(low, high))))
-        skip[index] = this.#take(low, high, this.#options.again);
+        skip[index] = this.#take(low, high, { isOwn: this.#options.again });
       this.counts[skip?.[index] ? 'known' : 'new'] += 1;
     }
     return { skip, fingerprints };
@@ -314,6 +314,8 @@ export class EventMemory {
   end(): void {
     const { runs, number, log, logNumber } = this.#store;
     try {
+      for (const block of log.read())
+        if (block.state === eventState.intended) this.#resumed.add(block.run);
       const end = this.#hasSent ? { log: logNumber, bytes: this.#syncedUntil } : undefined;
       if (this.#isRegistered && !this.#reportsOwn) runs.end(number, end);
       for (const run of new Set([...this.#reported.runs(), number])) {
@@ -321,7 +323,8 @@ export class EventMemory {
         const prints = this.#reported.fingerprints(run);
         if (prints.length > 0) log.append(eventState.unknown, run, prints);
         // The others are not in this input, so that nobody has reported them.
-        if (this.#areReported(run)) runs.end(run, run === number ? end : undefined);
+        const mayEnd = run === number || !this.#resumed.has(run);
+        if (mayEnd && this.#areReported(run)) runs.end(run, run === number ? end : undefined);
       }
     } catch (error) {
       throw fileError(this.#options.folder, error);
@@ -451,11 +454,11 @@ export class EventMemory {
   }
 
   /** Matches an event of the input with a copy that any run sent, or only this one earlier, if one is left. */
-  #take(low: number, high: number, isOwn = false): number {
+  #take(low: number, high: number, { isOwn = false, inFlight = false } = {}): number {
     let [sent, unreported, used, known, by] = [0, 0, 0, 0, 0];
     let use: (() => void) | undefined;
     const { number } = this.#store;
-    const found = this.#copies(low, high).filter(({ run }) => !isOwn || run === number);
+    const found = this.#copies(low, high, inFlight).filter(({ run }) => !isOwn || run === number);
     for (const copy of found) {
       this.#met.add(copy.run);
       sent += copy.sent;
@@ -486,15 +489,15 @@ export class EventMemory {
   }
 
   /** Returns the copies that were sent. Throws E-LEDGER. */
-  #copies(low: number, high: number): readonly MatchedCopies[] {
+  #copies(low: number, high: number, inFlight = false): readonly MatchedCopies[] {
     try {
-      return this.#copiesIn(low, high);
+      return this.#copiesIn(low, high, inFlight);
     } catch (error) {
       throw fileError(this.#options.folder, error);
     }
   }
 
-  #copiesIn(low: number, high: number): readonly MatchedCopies[] {
+  #copiesIn(low: number, high: number, inFlight: boolean): readonly MatchedCopies[] {
     const found: MatchedCopies[] = [];
     for (const archive of this.#archives()) {
       for (const { run, state, copies, entry } of archive.find(low, high)) {
@@ -507,27 +510,31 @@ export class EventMemory {
           used: archive.used(entry),
           use: () => archive.use(entry),
         };
-        found.push(this.#counted(event));
+        found.push(this.#counted(event, inFlight));
       }
     }
     for (const table of this.#tables())
-      for (const event of table.find(low, high)) found.push(this.#counted(event));
+      for (const event of table.find(low, high)) found.push(this.#counted(event, inFlight));
     return found;
   }
 
-  /** Whether a process may be working on a run: it did so when this run started, or started or resumed it later. */
+  /** Whether a process may be working on a run: it did so when this run started, or started later. */
   #isOpen(run: number): boolean {
     const { live, runs } = this.#store;
-    return live.has(run) || this.#resumed.has(run) || !runs.get(run);
+    return live.has(run) || !runs.get(run);
   }
 
-  /** Divides the copies of a run into those that count as sent, and those that nobody has reported. */
-  #counted(event: RecentEvent): MatchedCopies {
+  /**
+   * Divides the copies of a run into those that count as sent, and those that nobody has reported. `inFlight`: a process
+   * that resumed the run later may be sending those without an outcome.
+   */
+  #counted(event: RecentEvent, inFlight: boolean): MatchedCopies {
     const { run, intended, missing, used, use } = event;
     const { runs, number } = this.#store;
     const retryUnknown = this.#options[run === number ? 'retryOwn' : 'retryUnknown'] === true;
     let [sent, unknown, unreported] = [event.sent, event.unknown - missing, 0];
     if (this.#isOpen(run)) sent += intended + (retryUnknown ? 0 : unknown);
+    else if (retryUnknown && inFlight && run !== number) sent += intended;
     else if (retryUnknown) unknown += intended;
     else if (run === number && this.#reportsOwn) unreported = unknown + intended;
     else if (runs.hasEnded(run)) [sent, unknown] = [sent + unknown + intended, unknown + intended];
@@ -556,7 +563,8 @@ export class EventMemory {
     if (this.#options.again) return known;
     for (let at = 0; at < own.length; at += fingerprintWords) {
       const [low, high] = [own[at]!, own[at + 1]!];
-      const isKnown = this.#isConcurrent(low, high) && this.#take(low, high) !== skipReason.none;
+      if (!this.#isConcurrent(low, high)) continue;
+      const isKnown = this.#take(low, high, { inFlight: true }) !== skipReason.none;
       if (isKnown) known.push(at / fingerprintWords);
     }
     return known;

@@ -308,8 +308,9 @@ export class RunTable {
     this.#append(run);
   }
 
-  /** The last one added is the last in the table. */
+  /** The last one added is the last in the table. It sends events again. */
   #put(run: EventRun): void {
+    this.#ended.delete(run.number);
     this.#runs.delete(run.number);
     this.#runs.set(run.number, run);
   }

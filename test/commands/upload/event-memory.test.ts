@@ -746,6 +746,29 @@ describe('events of unknown outcome', () => {
     expect(stored()).toEqual([1, 2, 2, 2, 3]);
   });
 
+  it('are those of a killed run, which is resumed meanwhile: they are reported, and the run stays open', async () => {
+    const { run, runPiped, stored, write, folder } = await stage();
+    write('e.ndjson', lines(1, 2));
+    await run(['upload', 'e.ndjson']);
+    truncateSync(path.join(folder(), 'sent-1.log'), 24 + 2 * 8); // as in the test before
+    const table = path.join(folder(), 'runs.ndjson');
+    writeFileSync(table, readFileSync(table, 'utf8').replace(/.*"ended":true.*/, ''));
+    const input = new PassThrough();
+    const piped = runPiped(['upload', '-', '--input-format', 'ndjson', '--resume'], input);
+    for (const n of [8, 9]) {
+      input.write(lines(n));
+      await until(() => stored().includes(n), { message: `${n} arrived` });
+      const log = new EventLog(path.join(folder(), 'sent-1.log'));
+      for (const state of [eventState.intended, eventState.sent])
+        log.append(state, 1, Int32Array.of(n, n));
+      log.close();
+    }
+    input.end(lines(1, 2));
+    const { code, summary } = await piped;
+    expect([code, summary]).toMatchObject([6, { accepted: 2, unknown: 2, alreadySent: 0 }]);
+    expect(readFileSync(table, 'utf8')).not.toContain('"number":1,"ended":true');
+  });
+
   describe('of a killed run, which are in an archive when they are reported,', () => {
     const prune = ['runs', 'prune', '--yes'];
     /** Kills an upload of four events while the request of two waits for its answer, and archives its memory. */
