@@ -526,7 +526,8 @@ export class EventMemory {
 
   /**
    * Divides the copies of a run into those that count as sent, and those that nobody has reported. `inFlight`: a process
-   * that resumed the run later may be sending those without an outcome.
+   * that resumed the run later may be sending those without an outcome; others may have reported them twice, or found
+   * them missing.
    */
   #counted(event: RecentEvent, inFlight: boolean): MatchedCopies {
     const { run, intended, missing, used, use } = event;
@@ -534,7 +535,8 @@ export class EventMemory {
     const retryUnknown = this.#options[run === number ? 'retryOwn' : 'retryUnknown'] === true;
     let [sent, unknown, unreported] = [event.sent, event.unknown - missing, 0];
     if (this.#isOpen(run)) sent += intended + (retryUnknown ? 0 : unknown);
-    else if (retryUnknown && inFlight && run !== number) sent += intended;
+    else if (retryUnknown && inFlight && run !== number)
+      sent += Math.max(0, Math.min(intended, unknown + intended));
     else if (retryUnknown) unknown += intended;
     else if (run === number && this.#reportsOwn) unreported = unknown + intended;
     else if (runs.hasEnded(run)) [sent, unknown] = [sent + unknown + intended, unknown + intended];
@@ -563,9 +565,8 @@ export class EventMemory {
     if (this.#options.again) return known;
     for (let at = 0; at < own.length; at += fingerprintWords) {
       const [low, high] = [own[at]!, own[at + 1]!];
-      if (!this.#isConcurrent(low, high)) continue;
-      const isKnown = this.#take(low, high, { inFlight: true }) !== skipReason.none;
-      if (isKnown) known.push(at / fingerprintWords);
+      const isKnown = () => this.#take(low, high, { inFlight: true }) !== skipReason.none;
+      if (this.#isConcurrent(low, high) && isKnown()) known.push(at / fingerprintWords);
     }
     return known;
   }

@@ -746,6 +746,32 @@ describe('events of unknown outcome', () => {
     expect(stored()).toEqual([1, 2, 2, 2, 3]);
   });
 
+  it('are sent again by one of two processes, also if two others reported them', async () => {
+    const { run, runPiped, stored, write, folder } = await stage();
+    write('e.ndjson', lines(1));
+    await run(['upload', 'e.ndjson']);
+    const file = path.join(folder(), 'sent-1.log');
+    truncateSync(file, 24 + 8); // as in the test before
+    const table = path.join(folder(), 'runs.ndjson');
+    writeFileSync(table, readFileSync(table, 'utf8').replace(/.*"ended":true.*/, ''));
+    const log = new EventLog(file);
+    const [{ fingerprints }] = [...log.read()] as [{ fingerprints: Int32Array }];
+    for (const _ of [1, 2]) log.append(eventState.unknown, 1, fingerprints.slice());
+    log.close();
+    const retry = ['upload', '-', '--input-format', 'ndjson', '--resume', '--retry-unknown'];
+    const inputs = [new PassThrough(), new PassThrough()];
+    const piped = inputs.map(async (input) => runPiped(retry, input));
+    for (const [n, input] of inputs.entries()) {
+      input.write(lines(8 + n));
+      await until(() => stored().includes(8 + n), { message: `${8 + n} arrived` });
+    }
+    for (const [n, input] of inputs.entries()) {
+      input.end(lines(1));
+      expect((await piped[n]!).code).toBe(0);
+    }
+    expect(stored()).toEqual([1, 1, 8, 9]); // the first one is that of the killed run
+  });
+
   it('are those of a killed run, which is resumed meanwhile: they are reported, and the run stays open', async () => {
     const { run, runPiped, stored, write, folder } = await stage();
     write('e.ndjson', lines(1, 2));
