@@ -755,7 +755,7 @@ describe('events of unknown outcome', () => {
     const table = path.join(folder(), 'runs.ndjson');
     writeFileSync(table, readFileSync(table, 'utf8').replace(/.*"ended":true.*/, ''));
     const log = new EventLog(file);
-    const [{ fingerprints }] = [...log.read()] as [{ fingerprints: Int32Array }];
+    const { fingerprints } = [...log.read()][0]!;
     for (const _ of [1, 2]) log.append(eventState.unknown, 1, fingerprints.slice());
     log.close();
     const retry = ['upload', '-', '--input-format', 'ndjson', '--resume', '--retry-unknown'];
