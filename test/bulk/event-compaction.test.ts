@@ -53,8 +53,8 @@ it.each([
     log.append(eventState.sent, 1, batch);
   }
   log.close();
-  const ended = { first: 1, values: () => [], rememberedSince: () => 0, hasEnded: () => true };
-  await compact(folder, ended, { rememberMs: 1, now: () => 0, isPruning: true });
+  const ended = { first: 1, hasEnded: () => true };
+  await compact(folder, ended, { expired: new Set<number>(), isPruning: true });
   const [name = ''] = readdirSync(folder);
   const archive = new EventArchive(path.join(folder, name));
   const found = [...archive.find(7, 7)];
@@ -70,8 +70,8 @@ it('keeps the events of a killed run, and counts them as unknown once the run ha
   log.append(eventState.intended, 1, Int32Array.of(7, 8));
   log.close();
   const found = async (hasEnded: boolean) => {
-    const runs = { first: 1, values: () => [], rememberedSince: () => 0, hasEnded: () => hasEnded };
-    await compact(folder, runs, { rememberMs: 1, now: () => 0, isPruning: true });
+    const runs = { first: 1, hasEnded: () => hasEnded };
+    await compact(folder, runs, { expired: new Set<number>(), isPruning: true });
     const archive = new EventArchive(path.join(folder, 'sent-1-1.archive'));
     const copies = [...archive.find(7, 8)];
     archive.close();
@@ -100,8 +100,8 @@ it('finds every event of merged archives, and asks the file for few that are new
     for (const [low, high] of events) writer.add(Int32Array.of(low, high, index + 1, 4), 0);
     await writer.finish();
   }
-  const runs = { first: 1, values: () => [], rememberedSince: () => 0, hasEnded: () => true };
-  await compact(folder, runs, { rememberMs: 1, now: () => 0 });
+  const runs = { first: 1, hasEnded: () => true };
+  await compact(folder, runs, { expired: new Set<number>() });
   expect(readdirSync(folder)).toEqual(['sent-1-2.archive']);
   const archive = new EventArchive(path.join(folder, 'sent-1-2.archive'));
   onTestFinished(() => archive.close());
@@ -193,11 +193,9 @@ describe('a model of copies', () => {
         const folder = mkdtempSync(path.join(tmpdir(), 'engagectl-model-'));
         const expected = new Map<string, Counts>();
         const apart: number[][] = [];
-        const options = { rememberMs: 1, now: () => 0, isPruning: true };
+        const options = { expired: new Set<number>(), isPruning: true };
         const state = {
           first: 1,
-          values: () => [],
-          rememberedSince: () => 0,
           hasEnded: (run: number) => ended.includes(run),
         };
         for (const [index, steps] of parts.entries()) {

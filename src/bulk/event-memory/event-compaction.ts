@@ -25,9 +25,6 @@ import {
 interface Runs {
   /** All runs with lower numbers have expired. */
   readonly first: number;
-  values(): Iterable<Readonly<{ number: number; started: string; rememberMs: number }>>;
-  /** Time from which its events are remembered, in milliseconds since 1970. */
-  rememberedSince(number: number): number;
   /** Whether all events of the run were reported. */
   hasEnded(number: number): boolean;
 }
@@ -85,13 +82,8 @@ const archiveName = (from: number, to: number): string => `sent-${from}-${to}.ar
 export const logName = (number: number): string => `sent-${number}.log`;
 
 export interface CompactionOptions {
-  /** Milliseconds for which events are remembered, or longer if their run said so. */
-  readonly rememberMs: number;
-  /** Whether events that are older are forgotten, whatever their run said. */
-  readonly overridesRuns?: boolean;
-  readonly now: () => number;
-  /** Number of a run that goes on, and whose events are kept. */
-  readonly except?: number;
+  /** Runs whose events are dropped. */
+  readonly expired: ReadonlySet<number>;
   /** Rewrite all files, and not only where it pays. */
   readonly isPruning?: boolean;
   /** Called with a log of which a part is damaged, before the rest is archived. Default: it stays as it is. */
@@ -108,13 +100,12 @@ export async function compact(
   runs: Runs,
   options: CompactionOptions,
 ): Promise<number> {
-  const { isPruning = false, onDamage } = options;
+  const { expired, isPruning = false, onDamage } = options;
   removeReplaced(folder);
   const log = currentFiles(folder).logs.at(-1);
   const bytes = log ? statSync(path.join(folder, log.name)).size : 0;
   if (log && bytes > (isPruning ? 0 : logMaximum))
     await archiveLog(folder, log, runs, onDamage).catch(unlessDamaged);
-  const expired = expiredRuns(runs, options);
   const merged = (files: readonly EventFile[]) => mergeArchives(folder, files, { runs, expired });
   if (isPruning) return merged(currentFiles(folder).archives);
   let removed = 0;
@@ -132,27 +123,6 @@ function removeReplaced(folder: string): void {
   for (const name of readdirSync(folder)) {
     if (/^\.engagectl-.*\.tmp$/.test(name)) rmSync(path.join(folder, name));
   }
-}
-
-/**
- * Runs whose events need not be remembered any more. The time counts from the last run, so that nothing is forgotten
- * because a clock jumps forward, until it is used for a run. A run that has not ended may be resumed.
- */
-export function expiredRuns(
-  runs: Runs,
-  { rememberMs, overridesRuns = false, now, except }: CompactionOptions,
-): ReadonlySet<number> {
-  const all = [...runs.values()];
-  const last = Math.min(
-    now(),
-    all.reduce((latest, { started }) => Math.max(latest, Date.parse(started)), 0),
-  );
-  const expired = all.filter((run) => {
-    const least = overridesRuns ? rememberMs : Math.max(run.rememberMs, rememberMs);
-    const isOver = runs.rememberedSince(run.number) < last - least && runs.hasEnded(run.number);
-    return isOver && run.number !== except;
-  });
-  return new Set(expired.map(({ number }) => number));
 }
 
 /** Replaces a log by an archive. Without `onDamage`, throws DamagedLog for a damaged one, and changes nothing. */

@@ -314,8 +314,6 @@ export class EventMemory {
   end(): void {
     const { runs, number, log, logNumber } = this.#store;
     try {
-      for (const block of log.read())
-        if (block.state === eventState.intended) this.#resumed.add(block.run);
       const end = this.#hasSent ? { log: logNumber, bytes: this.#syncedUntil } : undefined;
       if (this.#isRegistered && !this.#reportsOwn) runs.end(number, end);
       for (const run of new Set([...this.#reported.runs(), number])) {
@@ -323,8 +321,7 @@ export class EventMemory {
         const prints = this.#reported.fingerprints(run);
         if (prints.length > 0) log.append(eventState.unknown, run, prints);
         // The others are not in this input, so that nobody has reported them.
-        const mayEnd = run === number || !this.#resumed.has(run);
-        if (mayEnd && this.#areReported(run)) runs.end(run, run === number ? end : undefined);
+        if (this.#areReported(run)) runs.end(run, run === number ? end : undefined);
       }
     } catch (error) {
       throw fileError(this.#options.folder, error);
@@ -336,8 +333,11 @@ export class EventMemory {
     this.#store.close();
   }
 
-  /** Whether this run reports all copies that a killed run intended to send, and that have no outcome. */
+  /** Whether this run reports all copies that a killed run intended to send, and that have no outcome; not if another process works on it. */
   #areReported(run: number): boolean {
+    for (const block of this.#store.log.read())
+      if (block.state === eventState.intended) this.#resumed.add(block.run);
+    if (run !== this.#store.number && this.#resumed.has(run)) return false;
     const open = new Map<string, number>();
     const add = (event: string, copies: number) => open.set(event, (open.get(event) ?? 0) + copies);
     for (const table of this.#tables())

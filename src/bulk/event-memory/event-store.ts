@@ -6,15 +6,7 @@ import { isMissing } from '../../files/path-checks.js';
 import { isSecret, newSecret, type HashSecret } from '../../text/record-hash.js';
 import { checksumEnd, hexChecksum, withoutChecksum } from '../journal/journal-format.js';
 import { CorruptArchive, EventArchive, OtherVersion, withFileErrors } from './event-archive.js';
-import {
-  archiveEnded,
-  compact,
-  currentFiles,
-  eventFiles,
-  expiredRuns,
-  logName,
-  type CompactionOptions,
-} from './event-compaction.js';
+import { archiveEnded, compact, currentFiles, eventFiles, logName } from './event-compaction.js';
 import { EventLog, type EventBlock } from './event-log.js';
 
 const dayMs = 24 * 3_600_000;
@@ -158,9 +150,9 @@ async function prune(options: PruneOptions): Promise<number> {
     if ((await liveRuns(folder)).size > 0) return 0;
     const runs = RunTable.open(folder, options.token);
     const least = overridesRuns ? rememberMs : Math.max(rememberMs, runs.rememberMs);
-    const pruning = { ...options, rememberMs: least, isPruning: true };
-    const expired = expiredRuns(runs, pruning);
-    const removed = await compact(folder, runs, pruning);
+    const expired = runs.expired({ ...options, rememberMs: least });
+    const { onDamage } = options;
+    const removed = await compact(folder, runs, { expired, isPruning: true, onDamage });
     runs.forget(expired);
     return removed;
   } finally {
@@ -175,12 +167,12 @@ const expiredMaximum = 1000;
 async function compactIfPossible(
   folder: string,
   runs: RunTable,
-  options: CompactionOptions,
+  retention: Retention,
 ): Promise<void> {
   try {
-    const expired = expiredRuns(runs, options);
+    const expired = runs.expired(retention);
     const isPruning = expired.size > expiredMaximum;
-    await compact(folder, runs, { ...options, isPruning });
+    await compact(folder, runs, { expired, isPruning });
     // A run stays as long as its events do, so that they can be removed. A damaged log is left.
     if (isPruning && currentFiles(folder).logs.length === 0) runs.forget(expired);
     else if (runs.isLong) runs.forget(new Set());
@@ -221,6 +213,17 @@ interface RunLine extends EventRun {
   readonly sentUntil?: LogEnd;
   /** When an upload met its events (ISO 8601), in a line without the members of EventRun. */
   readonly met?: string;
+}
+
+/** For how long the events of a table of runs are remembered. */
+interface Retention {
+  /** Milliseconds, or longer if their run said so. */
+  readonly rememberMs: number;
+  /** Whether events that are older are forgotten, whatever their run said. */
+  readonly overridesRuns?: boolean;
+  readonly now: () => number;
+  /** Number of a run that goes on, and whose events are kept. */
+  readonly except?: number;
 }
 
 /** Version of the table of runs and of the fingerprints. */
@@ -278,13 +281,24 @@ export class RunTable {
     return last;
   }
 
-  values(): Iterable<EventRun> {
-    return this.#runs.values();
+  /**
+   * Runs whose events need not be remembered any more. The time counts from the last run, so that nothing is forgotten
+   * because a clock jumps forward, until it is used for a run. A run that has not ended may be resumed.
+   */
+  expired({ rememberMs, overridesRuns = false, now, except }: Retention): ReadonlySet<number> {
+    const all = [...this.#runs.values()];
+    const last = all.reduce((latest, { started }) => Math.max(latest, Date.parse(started)), 0);
+    const until = Math.min(now(), last);
+    const expired = all.filter((run) => {
+      const least = overridesRuns ? rememberMs : Math.max(run.rememberMs, rememberMs);
+      const isOver = this.#rememberedSince(run) < until - least && this.hasEnded(run.number);
+      return isOver && run.number !== except;
+    });
+    return new Set(expired.map(({ number }) => number));
   }
 
   /** Returns when a run began or an upload met its events, whichever is later, in milliseconds since 1970. */
-  rememberedSince(number: number): number {
-    const { started = '' } = this.#runs.get(number) ?? {};
+  #rememberedSince({ number, started }: EventRun): number {
     return Math.max(Date.parse(started), Date.parse(this.#met.get(number) ?? started));
   }
 
@@ -321,7 +335,7 @@ export class RunTable {
     const lines = [...numbers].flatMap((number) => {
       const run = this.#runs.get(number);
       if (!run) return [];
-      const since = now - this.rememberedSince(number);
+      const since = now - this.#rememberedSince(run);
       return since > Math.min(dayMs, run.rememberMs / 8) ? [{ number, met }] : [];
     });
     for (const { number } of lines) this.#met.set(number, met);
@@ -348,7 +362,7 @@ export class RunTable {
     const sizeOf = new Map(sizes);
     const isKept = ({ log, bytes }: LogEnd) =>
       archives.some(({ from, to }) => from <= log && log <= to) || (sizeOf.get(log) ?? 0) >= bytes;
-    const expired = expiredRuns(this, { rememberMs: 0, now });
+    const expired = this.expired({ rememberMs: 0, now });
     const lost = [...this.#ended].find(
       ([number, end]) => end && this.#runs.has(number) && !expired.has(number) && !isKept(end),
     );

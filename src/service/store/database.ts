@@ -48,21 +48,14 @@ export class Database {
   constructor(dataDir: string | undefined) {
     this.#database = new Sqlite(dataDir === undefined ? ':memory:' : privateFile(dataDir));
     this.#database.exec(`PRAGMA busy_timeout = ${busyMilliseconds}`);
-    this.#refuseOther();
+    const isMade = this.#hasTables(); // before anything is written to a database that may be another program's
     this.#useWal();
     // Survives a killed process but not a power cut: test data is not worth waiting for the disk.
     this.#database.exec('PRAGMA synchronous = OFF');
     this.get(`PRAGMA wal_autocheckpoint = ${checkpointPages}`, []);
     this.#database.exec(`PRAGMA cache_size = -${cacheKibibytes}`);
-    this.transaction(() => this.#createTables());
+    if (!isMade) this.transaction(() => this.#createTables());
     this.cursorSecret = this.bytes(`SELECT value FROM secrets WHERE name = 'cursor'`, []);
-  }
-
-  /** Refuses a database of another program before anything is written to it. */
-  #refuseOther(): void {
-    // In this order: another service may be creating the tables, and sets the format with them.
-    const isEmpty = this.get('SELECT 1 FROM sqlite_master', []) === undefined;
-    if (!isEmpty && this.#format('main') === 0) throw fileError('another program made it');
   }
 
   /** Retries by hand: SQLite does not apply the busy timeout to this pragma, to avoid deadlocks. */
@@ -230,13 +223,21 @@ export class Database {
     return this.get<{ user_version: number }>(`PRAGMA ${schema}.user_version`, [])?.user_version;
   }
 
-  #createTables(): void {
+  /** Whether the tables were created. Throws for a database of another program or version. */
+  #hasTables(): boolean {
+    // In this order: another service may be creating the tables, and sets the format with them.
+    const isEmpty = this.get('SELECT 1 FROM sqlite_master', []) === undefined;
     const format = this.#format('main');
-    if (format === schemaVersion) {
-      if (this.#hasOwnTables('main')) return;
+    if (format === 0 && !isEmpty) throw fileError('another program made it');
+    if (format === 0) return false;
+    if (format !== schemaVersion) throw wrongFormat(format);
+    if (!this.#hasOwnTables('main'))
       throw fileError('its tables are not those of a data directory');
-    }
-    if (format !== 0) throw wrongFormat(format);
+    return true;
+  }
+
+  #createTables(): void {
+    if (this.#hasTables()) return; // by another service, meanwhile
     this.#database.exec(tables);
     this.#database.exec(`PRAGMA user_version = ${schemaVersion}`);
     this.run('INSERT INTO secrets VALUES (?, ?)', ['cursor', randomBytes(32)]);

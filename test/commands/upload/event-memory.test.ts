@@ -731,13 +731,10 @@ describe('events of unknown outcome', () => {
   });
 
   it('are those of a killed run, which the next one reports', async () => {
-    const { run, stored, write, folder } = await stage();
+    const { run, stored, write, leaveInFlight } = await stage();
     write('e.ndjson', lines(1, 2, 2));
     await run(['upload', 'e.ndjson']);
-    // As a kill before the answer leaves the memory: an intent without outcomes, of a run that has not ended.
-    truncateSync(path.join(folder(), 'sent-1.log'), 24 + 3 * 8);
-    const table = path.join(folder(), 'runs.ndjson');
-    writeFileSync(table, readFileSync(table, 'utf8').replace(/.*"ended":true.*/, ''));
+    leaveInFlight(3);
     write('copy.ndjson', lines(2, 2, 2, 1, 3));
     const first = await run(['upload', 'copy.ndjson', '--resume']);
     expect([first.code, first.summary]).toMatchObject([6, { accepted: 2, unknown: 3 }]);
@@ -747,14 +744,11 @@ describe('events of unknown outcome', () => {
   });
 
   it('are sent again by one of two processes, also if two others reported them', async () => {
-    const { run, runPiped, stored, write, folder } = await stage();
+    const { run, runPiped, stored, write, folder, leaveInFlight } = await stage();
     write('e.ndjson', lines(1));
     await run(['upload', 'e.ndjson']);
-    const file = path.join(folder(), 'sent-1.log');
-    truncateSync(file, 24 + 8); // as in the test before
-    const table = path.join(folder(), 'runs.ndjson');
-    writeFileSync(table, readFileSync(table, 'utf8').replace(/.*"ended":true.*/, ''));
-    const log = new EventLog(file);
+    leaveInFlight(1);
+    const log = new EventLog(path.join(folder(), 'sent-1.log'));
     const { fingerprints } = [...log.read()][0]!;
     for (const _ of [1, 2]) log.append(eventState.unknown, 1, fingerprints.slice());
     log.close();
@@ -773,12 +767,10 @@ describe('events of unknown outcome', () => {
   });
 
   it('are those of a killed run, which is resumed meanwhile: they are reported, and the run stays open', async () => {
-    const { run, runPiped, stored, write, folder } = await stage();
+    const { run, runPiped, stored, write, folder, leaveInFlight } = await stage();
     write('e.ndjson', lines(1, 2));
     await run(['upload', 'e.ndjson']);
-    truncateSync(path.join(folder(), 'sent-1.log'), 24 + 2 * 8); // as in the test before
-    const table = path.join(folder(), 'runs.ndjson');
-    writeFileSync(table, readFileSync(table, 'utf8').replace(/.*"ended":true.*/, ''));
+    leaveInFlight(2);
     const input = new PassThrough();
     const piped = runPiped(['upload', '-', '--input-format', 'ndjson', '--resume'], input);
     for (const n of [8, 9]) {
@@ -792,7 +784,8 @@ describe('events of unknown outcome', () => {
     input.end(lines(1, 2));
     const { code, summary } = await piped;
     expect([code, summary]).toMatchObject([6, { accepted: 2, unknown: 2, alreadySent: 0 }]);
-    expect(readFileSync(table, 'utf8')).not.toContain('"number":1,"ended":true');
+    const table = readFileSync(path.join(folder(), 'runs.ndjson'), 'utf8');
+    expect(table).not.toContain('"number":1,"ended":true');
   });
 
   describe('of a killed run, which are in an archive when they are reported,', () => {
@@ -910,12 +903,10 @@ describe('events of unknown outcome', () => {
   });
 
   it('do not keep a run that only reported them from reading a rotated log', async () => {
-    const { run, stored, write, folder } = await stage();
+    const { run, stored, write, leaveInFlight } = await stage();
     write('log.ndjson', lines(1, 2));
     await run(['upload', 'log.ndjson']);
-    truncateSync(path.join(folder(), 'sent-1.log'), 24 + 2 * 8);
-    const table = path.join(folder(), 'runs.ndjson');
-    writeFileSync(table, readFileSync(table, 'utf8').replace(/.*"ended":true.*/, ''));
+    leaveInFlight(2);
     // An unfinished last line keeps the run open, which has sent nothing itself.
     write('log.ndjson', `${lines(2, 1)}${lines(3).slice(0, -9)}`);
     const reported = await run(['upload', 'log.ndjson', '--resume']);

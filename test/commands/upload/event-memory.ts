@@ -1,4 +1,4 @@
-import { readdirSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
 import type { TestServiceOptions } from '../../../src/testing.js';
@@ -36,7 +36,13 @@ export async function stage(options: TestServiceOptions = {}) {
     const events = path.join(world.stateDir, 'events');
     return path.join(events, readdirSync(events)[0]!);
   };
-  return { service, world, run, runPiped, runAt, stored, write, folder };
+  /** Leaves the memory as a kill before the answer does: an intent of this many events without outcomes, of a run that has not ended. */
+  const leaveInFlight = (events: number) => {
+    truncateSync(path.join(folder(), 'sent-1.log'), 24 + 8 * events);
+    const table = path.join(folder(), 'runs.ndjson');
+    writeFileSync(table, readFileSync(table, 'utf8').replace(/.*"ended":true.*/, ''));
+  };
+  return { service, world, run, runPiped, runAt, stored, write, folder, leaveInFlight };
 }
 
 export const event = (n: number) => ({
