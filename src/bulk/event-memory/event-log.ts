@@ -203,14 +203,14 @@ export interface ArrivedEvents {
   readonly isWhole: boolean;
 }
 
-/** Copies of an event, in one of the places that have any of its run. */
+/** Copies of an event that a run sent. */
 export interface RunCopies {
   readonly run: number;
   /** Copies that count as sent, … */
   readonly sent: number;
   /** … and those among them whose outcome is unknown. */
   readonly unknown: number;
-  /** Copies of a killed run, which nobody has reported. Negative for those whose intents are in an archive. */
+  /** Copies of a killed run, which nobody has reported. */
   readonly unreported: number;
   /** Copies of unknown outcome that a look-up found missing, and that may have been found later. */
   readonly missing: number;
@@ -222,21 +222,25 @@ export interface MatchedCopies extends RunCopies {
   readonly use: () => void;
 }
 
-/** Sums the copies of an event by run: a report may be in another place than its intent. */
-export function copiesByRun(places: Iterable<RunCopies>) {
-  const runs = new Map<number, Pick<RunCopies, 'unknown' | 'unreported'>>();
-  for (const { run, ...copies } of places) {
-    const { unknown = 0, unreported = 0 } = runs.get(run) ?? {};
-    runs.set(run, {
-      unknown: unknown + copies.unknown,
-      unreported: unreported + copies.unreported,
-    });
+/** Adds up the copies of an event by run: an outcome may be in another place than its intent. */
+export function copiesByRun(places: readonly RecentEvent[]): readonly RecentEvent[] {
+  if (places.length < 2) return places;
+  const runs = new Map<number, RecentEvent>();
+  for (const place of places) {
+    const sum = runs.get(place.run);
+    runs.set(place.run, sum ? sumOf(sum, place) : place);
   }
-  // Two processes may have reported the same copy.
-  for (const [run, { unknown, unreported }] of runs)
-    if (unreported < 0) runs.set(run, { unknown: unknown + unreported, unreported: 0 });
-  return runs;
+  return [...runs.values()];
 }
+
+const sumOf = (a: RecentEvent, b: RecentEvent): RecentEvent => ({
+  ...a,
+  intended: a.intended + b.intended,
+  sent: a.sent + b.sent,
+  unknown: a.unknown + b.unknown,
+  missing: a.missing + b.missing,
+  used: a.used + b.used,
+});
 
 /** Repeats the fingerprint of an event. */
 export const repeated = ([low, high]: Int32Array, copies: number): Int32Array =>
@@ -337,7 +341,7 @@ export class FoundEvents {
     const added = Math.max(0, Math.min(most, times - known));
     put(this.#sent, missingOf, added);
     let open = isWhole ? copies - added : 0; // else nobody knows which of equal events arrived
-    for (const [run, { unknown }] of copiesByRun(closed)) {
+    for (const { run, unknown } of closed) {
       const resolved = Math.max(0, Math.min(open, unknown));
       put(this.#sent, run, resolved);
       put(this.#resolved, run, resolved);

@@ -239,16 +239,16 @@ export class EventMemory {
 
   #addMissing({ text, hasNone }: AbsentEvent): 'missing' | 'skipped' | 'foreign' {
     const print = this.#printOf(text);
-    const runs = copiesByRun(this.#copies(print[0]!, print[1]!));
-    const open = [...runs].filter(([, { unknown }]) => unknown > 0);
+    const runs = this.#copies(print[0]!, print[1]!);
+    const open = runs.filter(({ unknown }) => unknown > 0);
     // The memory does not know which of equal events arrived, and counts them.
     if (!hasNone && open.length > 0) return 'skipped';
-    for (const [run, { unknown }] of open) {
+    for (const { run, unknown } of open) {
       const block = { state: eventState.missing, run, fingerprints: repeated(print, unknown) };
       this.#store.log.append(block.state, run, block.fingerprints);
       this.#recent.events.add(block);
     }
-    return runs.size > 0 ? 'missing' : 'foreign';
+    return runs.length > 0 ? 'missing' : 'foreign';
   }
 
   /**
@@ -478,12 +478,11 @@ export class EventMemory {
     use();
     this.#matched.set(by, (this.#matched.get(by) ?? 0) + 1);
     if (used < sent) return skipReason.alreadySent;
-    const runs = copiesByRun(found);
     let own = used - sent;
-    for (const run of runs.keys()) if (run !== number) own -= this.#reported.copies(run, event);
-    const leftOf = ([run, copies]: readonly [number, { readonly unreported: number }]) =>
-      copies.unreported - (run === number ? own : this.#reported.copies(run, event));
-    const [run] = [...runs].reduce((a, b) => (leftOf(b) > leftOf(a) ? b : a));
+    for (const { run } of found) if (run !== number) own -= this.#reported.copies(run, event);
+    const leftOf = ({ run, unreported: copies }: MatchedCopies) =>
+      copies - (run === number ? own : this.#reported.copies(run, event));
+    const { run } = found.reduce((a, b) => (leftOf(b) > leftOf(a) ? b : a));
     if (run !== number || own >= known) this.#reported.add(run, event); // else the log says so already
     return skipReason.unreported;
   }
@@ -498,10 +497,10 @@ export class EventMemory {
   }
 
   #copiesIn(low: number, high: number, inFlight: boolean): readonly MatchedCopies[] {
-    const found: MatchedCopies[] = [];
+    const places: RecentEvent[] = [];
     for (const archive of this.#archives()) {
       for (const { run, state, copies, entry } of archive.find(low, high)) {
-        const event = {
+        places.push({
           run,
           sent: state === archivedState.sent ? copies : 0,
           unknown: state === archivedState.unknown ? copies : 0,
@@ -509,13 +508,11 @@ export class EventMemory {
           missing: state === archivedState.missing ? copies : 0,
           used: archive.used(entry),
           use: () => archive.use(entry),
-        };
-        found.push(this.#counted(event, inFlight));
+        });
       }
     }
-    for (const table of this.#tables())
-      for (const event of table.find(low, high)) found.push(this.#counted(event, inFlight));
-    return found;
+    for (const table of this.#tables()) places.push(...table.find(low, high));
+    return copiesByRun(places).map((event) => this.#counted(event, inFlight));
   }
 
   /** Whether a process may be working on a run: it did so when this run started, or started later. */
@@ -526,20 +523,21 @@ export class EventMemory {
 
   /**
    * Divides the copies of a run into those that count as sent, and those that nobody has reported. `inFlight`: a process
-   * that resumed the run later may be sending those without an outcome; others may have reported them twice, or found
-   * them missing.
+   * that resumed the run later may be sending those without an outcome.
    */
   #counted(event: RecentEvent, inFlight: boolean): MatchedCopies {
-    const { run, intended, missing, used, use } = event;
+    const { run, missing, used, use } = event;
     const { runs, number } = this.#store;
     const retryUnknown = this.#options[run === number ? 'retryOwn' : 'retryUnknown'] === true;
-    let [sent, unknown, unreported] = [event.sent, event.unknown - missing, 0];
-    if (this.#isOpen(run)) sent += intended + (retryUnknown ? 0 : unknown);
-    else if (retryUnknown && inFlight && run !== number)
-      sent += Math.max(0, Math.min(intended, unknown + intended));
-    else if (retryUnknown) unknown += intended;
-    else if (run === number && this.#reportsOwn) unreported = unknown + intended;
-    else if (runs.hasEnded(run)) [sent, unknown] = [sent + unknown + intended, unknown + intended];
+    // Two processes may have reported the same copy, or found it missing.
+    const open = Math.max(0, event.intended + event.unknown - missing);
+    const intended = Math.min(open, Math.max(0, event.intended));
+    let [sent, unknown, unreported] = [event.sent, open - intended, 0];
+    if (this.#isOpen(run)) sent += retryUnknown ? intended : open;
+    else if (retryUnknown && inFlight && run !== number) sent += intended;
+    else if (retryUnknown) unknown = open;
+    else if (run === number && this.#reportsOwn) unreported = open;
+    else if (runs.hasEnded(run)) [sent, unknown] = [sent + open, open];
     else [sent, unreported] = [sent + unknown, intended];
     if (run === number && this.#options.knowsOwn) sent = 0;
     return { run, sent, unknown, unreported, missing, used, use };

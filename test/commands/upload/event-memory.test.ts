@@ -766,6 +766,25 @@ describe('events of unknown outcome', () => {
     expect(stored()).toEqual([1, 1, 8, 9]); // the first one is that of the killed run
   });
 
+  it('are sent again also if their intents are in an archive, and another process reports them meanwhile', async () => {
+    const { run, runPiped, stored, write, leaveInFlight } = await stage();
+    write('e.ndjson', lines(1, 1));
+    await run(['upload', 'e.ndjson']);
+    leaveInFlight(2);
+    await run(['runs', 'prune', '--yes']);
+    const input = new PassThrough();
+    const retry = ['upload', '-', '--input-format', 'ndjson', '--resume', '--retry-unknown'];
+    const piped = runPiped(retry, input);
+    input.write(lines(8));
+    await until(() => stored().includes(8), { message: '8 arrived' });
+    const report = await run(['upload', 'e.ndjson', '--resume']);
+    expect([report.code, report.summary]).toMatchObject([6, { unknown: 2 }]);
+    input.end(lines(1, 1));
+    const { code, summary } = await piped;
+    expect([code, summary]).toMatchObject([0, { accepted: 3 }]);
+    expect(stored()).toEqual([1, 1, 1, 1, 8]); // the first two are those of the killed run
+  });
+
   it('are those of a killed run, which is resumed meanwhile: they are reported, and the run stays open', async () => {
     const { run, runPiped, stored, write, folder, leaveInFlight } = await stage();
     write('e.ndjson', lines(1, 2));
