@@ -178,7 +178,19 @@ export function refuseReplacedFiles(
       fix: `name another file with ${option} <file>`,
     });
   }
+  for (const [file, option] of optionAt) {
+    const other = optionAt.get(file.replace(derivedEnd, ''));
+    if (other === option || other === undefined) continue;
+    const name = path.basename(file);
+    throw new EngagectlError('E-USAGE', `${name} may become a file of ${other}`, {
+      why: 'an earlier file is renamed to a name like that, or the rest is written there: one would replace the other',
+      fix: `name another file with ${option} <file>`,
+    });
+  }
 }
+
+/** What names of partial files and of those that are set aside end with. */
+const derivedEnd = /(?:\.partial(?:\.[\w-]+)?)?(?:\.\d+)?$/;
 
 function isStream(file: string): boolean {
   try {

@@ -120,7 +120,7 @@ function openTally(
     rejects: openRejects({ job: 'get-profile', named, files, first, onReject }, context),
     sourceRecord,
     keys: column === undefined ? [] : [column],
-    listNotSent: users.totalBytes === undefined,
+    listNotSent: () => users.totalBytes === undefined,
   });
 }
 

@@ -65,7 +65,7 @@ export async function runRowJob<More extends object>(
     for (const { header, source } of inputs.headers) checkHeader(kind, header, source);
     const place = { job: kind.name.replace(' ', '-'), named, files, first: inputs.first };
     const rejects = openRejects({ ...place, onReject: hooks.rejected }, context);
-    const tally = new Tally({ rejects, sourceRecord, listNotSent: false });
+    const tally = new Tally({ rejects, sourceRecord, listNotSent: () => false });
     const taker = await open(tally, inputs);
     const started = runtime.monotonic();
     hooks.started?.(() => progressOf(inputs, tally), inputs.first);

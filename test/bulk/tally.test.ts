@@ -9,7 +9,7 @@ import { csvRows, jsonRows } from '../support/builders/row-blocks.js';
 function stage() {
   const listed: Reject[] = [];
   const rejects = { add: (reject: Reject) => void listed.push(reject) } as unknown as RejectsFile;
-  const tally = new Tally({ rejects, sourceRecord: () => '{}', listNotSent: false });
+  const tally = new Tally({ rejects, sourceRecord: () => '{}', listNotSent: () => false });
   return { tally, listed };
 }
 

@@ -315,7 +315,9 @@ export class EventMemory {
     const { runs, number, log, logNumber } = this.#store;
     try {
       const end = this.#hasSent ? { log: logNumber, bytes: this.#syncedUntil } : undefined;
-      if (this.#isRegistered && !this.#reportsOwn) runs.end(number, end);
+      // With `retryOwn`, an own copy is neither sent again nor reported if another run sent one: others report it.
+      const isReported = !this.#options.retryOwn || this.#areReported(number);
+      if (this.#isRegistered && !this.#reportsOwn && isReported) runs.end(number, end);
       for (const run of new Set([...this.#reported.runs(), number])) {
         if (run === number && !this.#reportsOwn) continue;
         const prints = this.#reported.fingerprints(run);

@@ -18,8 +18,8 @@ interface TallyOptions {
   readonly sourceRecord: (rows: RowBlock, row: number) => string;
   /** Returns the columns of a row whose rejects must name them. */
   readonly tableColumns?: (rows: RowBlock, row: number) => readonly string[] | undefined;
-  /** Write records that were not sent to the rejects file, because the input is a pipe. */
-  readonly listNotSent: boolean;
+  /** Whether to write records that were not sent to the rejects file, because the input is a pipe or must not be sent again. */
+  readonly listNotSent: () => boolean;
   /** Write an incomplete last record to the rejects file, because the run cannot be resumed. */
   readonly listHeldBack?: boolean;
   /** Write events that another run sent to the rejects file, instead of only counting them. */
@@ -51,6 +51,11 @@ export class Tally {
     this.samples = new RejectSamples(options.keys);
     this.log = new MemoryOutcomes(options.rejects);
     this.#options = options;
+  }
+
+  /** Whether the rejects file lists the records that were read and not sent. */
+  get listsNotSent(): boolean {
+    return this.#options.listNotSent();
   }
 
   /** Ends neighboring rows (default: one) as accepted, or as not sent because that is not necessary. */
@@ -103,7 +108,7 @@ export class Tally {
     const isOutcome = stage === 'notSent' || stage === 'unknown' || stage === 'alreadySent';
     const outcome = isOutcome ? stage : 'rejected';
     const ordinal = ordinalOfRow(rows, row);
-    if (outcome !== 'notSent' || this.#options.listNotSent) {
+    if (outcome !== 'notSent' || this.listsNotSent) {
       const record = this.#options.sourceRecord(rows, row);
       const line = rows.lines[row] ?? 0;
       const located = stage === 'service' ? locateServiceError(error, line, record) : error;

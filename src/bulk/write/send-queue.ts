@@ -128,19 +128,20 @@ export class SendQueue {
     this.#unknownInARow = unknown === size ? this.#unknownInARow + 1 : 0;
     this.#refusedInARow = size > 1 && refused === size ? this.#refusedInARow + 1 : 0;
     if (this.#unknownInARow >= unknownBatchesMaximum) {
-      this.#stopWith('three consecutive batches ended with unknown outcomes');
+      this.#stopWith('three consecutive batches ended with unknown outcomes', '');
     }
     if (this.#refusedInARow >= refusedBatchesMaximum) {
-      this.#stopWith('every record of two consecutive batches was refused');
+      const few = this.#job.option('limit', '10');
+      const then = `, then try a few of them with ${few}`;
+      this.#stopWith('every record of two consecutive batches was refused', then);
     }
   }
 
-  #stopWith(what: string): void {
-    const { endpoint, option } = this.#job;
-    const few = option('limit', '10');
-    const fix = `read the reasons among the rejects, then try a few records with ${few}`;
+  #stopWith(what: string, then: string): void {
+    const fix = `read the reasons among the rejects${then}`;
     const why = 'the remaining records would probably fail in the same way';
-    this.#stop.stopAt(new EngagectlError('E-ANSWER', `${endpoint}: ${what}`, { why, fix }));
+    const message = `${this.#job.endpoint}: ${what}`;
+    this.#stop.stopAt(new EngagectlError('E-ANSWER', message, { why, fix }));
   }
 }
 

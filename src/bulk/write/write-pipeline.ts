@@ -44,7 +44,7 @@ export async function writeRecords(job: WriteJob): Promise<PipelineResult> {
   });
   await stop.guard(async () => {
     const isLeft = stop.error !== undefined || tally.incomplete !== undefined;
-    if (isLeft && !job.piped) await countUnread(input, job);
+    if (isLeft && !job.piped && !tally.listsNotSent) await countUnread(input, job);
   });
   stop.close();
   tally.assertBalanced();

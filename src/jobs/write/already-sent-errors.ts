@@ -193,10 +193,9 @@ export function withoutRerun(
   { kind: { name }, inputs, context: { words } }: WriteContext,
   { run, tally, events }: StoppedWrite,
 ): EngagectlError | undefined {
-  const { counts, rejects, samples, log } = tally;
+  const { counts, rejects, samples } = tally;
   const { accepted, unknown, rejected, read, notSent, otherShards = 0 } = counts;
-  const isSafe = [...log.nonIdempotent].every((of) => of === 'event' && events);
-  if (!stop || run.kept || isSafe || accepted + unknown === 0) return undefined;
+  if (!stop || run.kept || canRerun(tally, events) || accepted + unknown === 0) return undefined;
   const { id, message, details } = stop;
   const isPiped = inputs.totalBytes === undefined;
   const isListed = rejects.missing === 0 && (samples.kinds.get('notSent')?.count ?? 0) === notSent;
@@ -209,12 +208,16 @@ export function withoutRerun(
     !advisesRerun.has(id) && details.fix,
     `do not rerun: ${countOf(accepted + unknown, 'record')} would be sent twice`,
     isListed ? rejects.exists && how : 'remove them from the input before you send it again',
-    isListed && isPiped && !done && `if the input has more, send it without its first ${first}`,
+    isListed && !done && `if the input has more, send it without its first ${first}`,
     isPiped && !(isListed && done) && `${words.option('runName', '<name>')} makes a pipe resumable`,
   ];
   const fix = advice.filter(Boolean).join('; ');
   return new EngagectlError(id, message, { ...details, fix, resumes: false });
 }
+
+/** Whether the records that were sent so far may be sent again, or are remembered. */
+export const canRerun = ({ log }: Pick<Tally, 'log'>, events: RememberedEvents | undefined) =>
+  [...log.nonIdempotent].every((of) => of === 'event' && events);
 
 interface StoppedWrite {
   readonly run: Pick<OpenRun<WriteEntry>, 'kept'>;

@@ -30,7 +30,7 @@ import {
 } from './required-columns.js';
 import { watched } from '../../bulk/observed-client.js';
 import { OrdinalSet } from '../../bulk/outcomes/ordinal-set.js';
-import { wasSentByOther, withoutRerun } from './already-sent-errors.js';
+import { canRerun, wasSentByOther, withoutRerun } from './already-sent-errors.js';
 import { endpointPaths, writeEndpoints } from '../../contract/endpoints.js';
 import { limitRecords, type Position, type RowBlock } from '../../input/row-block.js';
 import type { InputDialect } from '../../input/open-input.js';
@@ -301,13 +301,17 @@ export async function openTally(
     },
     context,
   );
-  const tally = new Tally({
+  const tally: Tally = new Tally({
     rejects,
     sourceRecord: (rows, row) => sourceRecord(rows, row, mapper),
     tableColumns: (rows, row) => tableColumns(rows, row, mapper),
     keys: kind.keys,
-    // With a journal, the producer of the pipe can be run again.
-    listNotSent: inputs.totalBytes === undefined && kept === undefined && rehearsal !== 'check',
+    // With a journal, the run is resumed, and the producer of a pipe run again.
+    listNotSent: () =>
+      !kept &&
+      (inputs.totalBytes === undefined
+        ? rehearsal !== 'check'
+        : !rehearsal && !canRerun(tally, events)),
     listAlreadySent: events?.listsSent === true,
     listHeldBack: kept === undefined && rehearsal === undefined,
   });

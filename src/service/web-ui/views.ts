@@ -218,13 +218,13 @@ async function showSnapshots() {
     await showSnapshots();
   }));
   fill('snapshot-rows', snapshots.map(({ name, at, bytes }) => row(text(name), cell(isoTime(at)), cell(bytes.toLocaleString('en')),
-    cell(act('Restore', 'POST', 'snapshots/' + name + '/restore', 'Restored ' + name + '.'), ' ', act('Delete', 'DELETE', 'snapshots/' + name, 'Deleted ' + name + '.')))));
+    cell(act('Restore', 'POST', 'snapshots/' + encodeURIComponent(name) + '/restore', 'Restored ' + name + '.'), ' ', act('Delete', 'DELETE', 'snapshots/' + encodeURIComponent(name), 'Deleted ' + name + '.')))));
 }
 find('snapshot').addEventListener('submit', (event) => {
   event.preventDefault();
   const { value } = event.target.elements.name;
   tried(async () => {
-    await ask('PUT', 'snapshots/' + value);
+    await ask('PUT', 'snapshots/' + encodeURIComponent(value));
     find('done').textContent = 'Saved ' + value + '.';
     await showSnapshots();
   });

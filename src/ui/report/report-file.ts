@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { open, stat } from 'node:fs/promises';
 import { EngagectlError, mostSerious, type ExitCode } from '../../errors.js';
-import { replaceFile } from '../../files/atomic-write.js';
+import { replaceFile, setAside } from '../../files/atomic-write.js';
 import { unwritablePathError } from '../../files/file-errors.js';
 import { checkWritablePath } from '../../files/path-checks.js';
 import type { Runtime } from '../../runtime.js';
@@ -51,6 +51,10 @@ export async function openReportFile(name: string, runtime: Runtime): Promise<Wr
   checkWritablePath(file, place, runtime);
   return async (page, exitCode, messages) => {
     try {
+      if (await isForeign(file, generatorTag)) {
+        const aside = setAside(file);
+        if (aside) messages.warn(`${name} appeared during the run, and is ${aside} now`);
+      }
       replaceFile(file, runtime.redact?.(page) ?? page);
       return undefined;
     } catch (cause) {
@@ -74,12 +78,18 @@ async function refuseForeignFile(name: string, file: string, tag: string): Promi
       file: name,
     });
   }
-  if (found.size === 0 || (await beginningOf(file)).includes(tag)) return;
+  if (!(await isForeign(file, tag))) return;
   throw new EngagectlError('E-OUTPUT-EXISTS', `${name} exists and is not a report of engagectl`, {
     why: 'the report would take its place',
     fix: 'name another file with --report, or move that one away',
     file: name,
   });
+}
+
+/** Whether a file has anything but a report in it. */
+async function isForeign(file: string, tag: string): Promise<boolean> {
+  const found = await stat(file).catch(() => undefined);
+  return found !== undefined && found.size > 0 && !(await beginningOf(file)).includes(tag);
 }
 
 /** Reads enough to identify a report; empty if the file cannot be read. */

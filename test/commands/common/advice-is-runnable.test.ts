@@ -279,15 +279,38 @@ describe('a stopped run that nothing remembers advises not to rerun it', () => {
 
   it.each([
     ['a named pipe', [...upload, '--run-name', 'crm'], `; ${rest}`],
-    ['a file', upload.with(1, 'c.ndjson'), '; remove them from the input before you send it again'],
-  ])('without a journal: %s', async (_name, argv, advice) => {
+    ['a file', upload.with(1, 'c.ndjson'), `; ${rest}`],
+    ['a file of users to split', demerge.with(1, 'c.txt'), `; ${rest}`],
+    ['a file of events', upload.with(1, 'e.ndjson'), `; ${rest}`],
+  ])('without a journal, but to send the rest: %s', async (_name, argv, advice) => {
     const { service, world } = await serve();
     writeFileSync(world.path('c.ndjson'), counters);
+    writeFileSync(world.path('c.txt'), `${names.join('\n')}\n`);
+    const events = names.map((identity, n) => ({ ...charged, identity, evtData: { n } }));
+    writeFileSync(world.path('e.ndjson'), events.map((one) => `${JSON.stringify(one)}\n`).join(''));
     await service.fault({ after: 3, answer: { status: 429 } });
     const unjournaled = [...argv, '--no-journal', ...givesUp];
     const fix = fixOf((await world.run(unjournaled, { stdin: counters })).stderr);
     expect(fix).toMatch(/^do not rerun: 3 records /);
     expect(fix).toContain(advice);
+    await service.reset();
+    expect((await world.run(printed(fix))).code).toBe(0);
+    expect(identities(service)).toEqual(names.slice(3));
+  });
+
+  it('without a journal, also if the service answers nothing to several requests', async () => {
+    const { service, world } = await serve();
+    writeFileSync(world.path('c.ndjson'), counters);
+    await service.fault({ after: 3, action: 'reset-after' });
+    const argv = [...upload.with(1, 'c.ndjson'), '--no-journal'];
+    const fix = fixOf((await world.run(argv)).stderr);
+    expect(fix).toMatch(/^read the reasons among the rejects; do not rerun: \d records /);
+    expect(fix).toContain(`--retry-unknown; ${rest}`);
+    service.clearFaults();
+    const sent = identities(service);
+    expect((await world.run(printed(fix))).code).toBe(0);
+    const unknown = sent.slice(3);
+    expect(identities(service).toSorted()).toEqual([...names, ...unknown].toSorted());
   });
 
   it.each([

@@ -122,6 +122,23 @@ it.each([
 });
 
 it.each([
+  'upload a.csv --report a.csv.rejects.ndjson.1',
+  'upload a.csv --rejects out.csv --report sub/../out.csv.12',
+  'upload a.csv --changed --rejects r.txt --gone r.txt.1',
+  'get-profile --input a.csv --rejects r.ndjson -o r.ndjson.2 --overwrite',
+  'export-events --event A --from 1d --to today -o out.ndjson --report out.ndjson.partial',
+  'export-events --event A --from 1d --to today -o out.ndjson --report out.ndjson.partial.1',
+])('exits 2 if one output would replace what another one leaves there: %s', async (line) => {
+  const { service, world } = await stage();
+  const before = contents(world.cwd);
+  const { code, stderr } = await world.run(line.split(' '));
+  expect(stderr).toMatch(/error E-USAGE: \S+ may become a file of --\w+/);
+  expect(code).toBe(2);
+  expect(contents(world.cwd)).toEqual(before);
+  expect(service.requests()).toEqual([]);
+});
+
+it.each([
   [
     'export-events --event A --from 1d --to today -o e-{day}.ndjson --report e-2026-11-28.ndjson',
     '--report',

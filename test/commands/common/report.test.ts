@@ -138,6 +138,17 @@ describe('--report', () => {
     expect(run.service.requests()).toEqual([]);
   });
 
+  it('keeps a file of that name that appears during the run', async () => {
+    const { world, service } = await start({ after: 1, times: 1, delayMs: 300 });
+    const ended = world.run(upload);
+    await until(() => service.requests().length >= 2);
+    writeFileSync(world.path('run.html'), 'mine');
+    const { code, stderr } = await ended;
+    expect([code, stderr]).toEqual([0, expect.stringContaining('appeared during the run')]);
+    expect(figuresOf(pageOf(world))).toMatchObject({ accepted: '40' });
+    expect(readFileSync(world.path('run.html.1'), 'utf8')).toBe('mine');
+  });
+
   it('replaces an earlier report', async () => {
     const run = await start();
     await run.world.run(upload);

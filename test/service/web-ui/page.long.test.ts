@@ -321,6 +321,23 @@ describe.skipIf(!hasChromium)('the page', () => {
     expect(strange).toEqual([]);
   });
 
+  it('never deletes another snapshot than the one of the row', async () => {
+    const { page } = await open(await filled());
+    await page.getByRole('button', { name: 'Snapshots' }).click();
+    await page.getByLabel('Name').fill('before');
+    // A file that somebody copied into the folder has any name.
+    const snapshots = [{ name: 'before#2', at: 0, bytes: 1 }];
+    const listed = async (route: Route) => route.fulfill({ json: { snapshots } });
+    await page.route('**/_local/snapshots', listed, { times: 1 });
+    await page.getByRole('button', { name: 'Save snapshot' }).click();
+    const copied = page.getByRole('row', { name: 'before#2' });
+    await copied.getByRole('button', { name: 'Delete' }).click();
+    await page.getByText('before#2', { exact: false }).last().waitFor();
+    await page.getByRole('button', { name: 'Users' }).click();
+    await page.getByRole('button', { name: 'Snapshots' }).click();
+    await page.getByRole('cell', { name: 'before', exact: true }).waitFor();
+  });
+
   it('has a softphone: two users register, call, answer and hang up', async () => {
     const service = await runRouter();
     const ann = await open(service, { width: 360, colorScheme: 'dark' });

@@ -62,7 +62,7 @@ export function jobOf({
   const tally = new Tally({
     rejects: new RejectsFile('rejects', '/nowhere/rejects', { option: unnamedOption }),
     sourceRecord: (_, row) => `${row}`,
-    listNotSent: false,
+    listNotSent: () => false,
   });
   return {
     request: { frame: { open: Buffer.from('['), close: Buffer.from(']') }, records, bytes: 1000 },
