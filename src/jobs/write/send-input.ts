@@ -301,6 +301,7 @@ export async function openTally(
     },
     context,
   );
+  const isPiped = inputs.totalBytes === undefined;
   const tally: Tally = new Tally({
     rejects,
     sourceRecord: (rows, row) => sourceRecord(rows, row, mapper),
@@ -308,10 +309,7 @@ export async function openTally(
     keys: kind.keys,
     // With a journal, the run is resumed, and the producer of a pipe run again.
     listNotSent: () =>
-      !kept &&
-      (inputs.totalBytes === undefined
-        ? rehearsal !== 'check'
-        : !rehearsal && !canRerun(tally, events)),
+      !kept && (isPiped ? rehearsal !== 'check' : !rehearsal && !canRerun(tally, events)),
     listAlreadySent: events?.listsSent === true,
     listHeldBack: kept === undefined && rehearsal === undefined,
   });
