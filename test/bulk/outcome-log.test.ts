@@ -22,7 +22,11 @@ function begin(files: { readonly journal: string; readonly rejects: string }) {
   createJournal(files.journal);
   const { journal } = Journal.open<WriteEntry>(files.journal, writeEntries);
   const rejects = new RejectsFile(files.rejects, files.rejects, { option: unnamedOption });
-  const tally = new Tally({ rejects, sourceRecord: (_, row) => `${row}`, listNotSent: () => false });
+  const tally = new Tally({
+    rejects,
+    sourceRecord: (_, row) => `${row}`,
+    listNotSent: () => false,
+  });
   const start = { input: 0, offset: 0, line: 1, ordinal: 0 };
   tally.log = new JournaledOutcomes({
     journal,

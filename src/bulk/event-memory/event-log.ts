@@ -208,7 +208,9 @@ export interface RunCopies {
   readonly run: number;
   /** Copies that count as sent, … */
   readonly sent: number;
-  /** … and those among them whose outcome is unknown. */
+  /** … and those among them that a run reported as unknown. */
+  readonly reported: number;
+  /** Copies whose outcome is unknown. */
   readonly unknown: number;
   /** Copies of a killed run, which nobody has reported. */
   readonly unreported: number;

@@ -315,9 +315,7 @@ export class EventMemory {
     const { runs, number, log, logNumber } = this.#store;
     try {
       const end = this.#hasSent ? { log: logNumber, bytes: this.#syncedUntil } : undefined;
-      // With `retryOwn`, an own copy is neither sent again nor reported if another run sent one: others report it.
-      const isReported = !this.#options.retryOwn || this.#areReported(number);
-      if (this.#isRegistered && !this.#reportsOwn && isReported) runs.end(number, end);
+      if (this.#isRegistered && !this.#reportsOwn) runs.end(number, end);
       for (const run of new Set([...this.#reported.runs(), number])) {
         if (run === number && !this.#reportsOwn) continue;
         const prints = this.#reported.fingerprints(run);
@@ -457,20 +455,20 @@ export class EventMemory {
 
   /** Matches an event of the input with a copy that any run sent, or only this one earlier, if one is left. */
   #take(low: number, high: number, { isOwn = false, inFlight = false } = {}): number {
-    let [sent, unreported, used, known, by] = [0, 0, 0, 0, 0];
-    let use: (() => void) | undefined;
+    let [sent, reported, unreported, used, known, by] = [0, 0, 0, 0, 0, 0];
     const { number } = this.#store;
     const found = this.#copies(low, high, inFlight).filter(({ run }) => !isOwn || run === number);
     for (const copy of found) {
       this.#met.add(copy.run);
       sent += copy.sent;
+      reported += copy.reported;
       unreported += copy.unreported;
       used += copy.used;
       if (copy.run === number) known += copy.unknown;
-      use ??= copy.use;
       if (copy.sent > 0 || by === 0) by = copy.run;
     }
     const event = `${low},${high}`;
+    const use = found[0]?.use;
     if (!use || used >= sent + unreported) {
       // A copy that is sent once more needs no report; else the run would never end.
       const isResent = this.#options.retryOwn && known > this.#reported.copies(number, event);
@@ -479,8 +477,9 @@ export class EventMemory {
     }
     use();
     this.#matched.set(by, (this.#matched.get(by) ?? 0) + 1);
-    if (used < sent) return skipReason.alreadySent;
-    let own = used - sent;
+    // Copies that nobody reported come before those of unknown outcome: else a second attempt to send one would hide.
+    let own = used - (sent - reported);
+    if (own < 0 || own >= unreported) return skipReason.alreadySent;
     for (const { run } of found) if (run !== number) own -= this.#reported.copies(run, event);
     const leftOf = ({ run, unreported: copies }: MatchedCopies) =>
       copies - (run === number ? own : this.#reported.copies(run, event));
@@ -534,15 +533,16 @@ export class EventMemory {
     // Two processes may have reported the same copy, or found it missing.
     const open = Math.max(0, event.intended + event.unknown - missing);
     const intended = Math.min(open, Math.max(0, event.intended));
-    let [sent, unknown, unreported] = [event.sent, open - intended, 0];
-    if (this.#isOpen(run)) sent += retryUnknown ? intended : open;
+    let [sent, reported, unknown, unreported] = [event.sent, 0, open - intended, 0];
+    if (this.#isOpen(run)) [sent, reported] = [sent + intended, retryUnknown ? 0 : unknown];
     else if (retryUnknown && inFlight && run !== number) sent += intended;
     else if (retryUnknown) unknown = open;
     else if (run === number && this.#reportsOwn) unreported = open;
-    else if (runs.hasEnded(run)) [sent, unknown] = [sent + open, open];
-    else [sent, unreported] = [sent + unknown, intended];
-    if (run === number && this.#options.knowsOwn) sent = 0;
-    return { run, sent, unknown, unreported, missing, used, use };
+    else if (runs.hasEnded(run)) [reported, unknown] = [open, open];
+    else [reported, unreported] = [unknown, intended];
+    if (run === number && this.#options.knowsOwn) [sent, reported] = [0, 0];
+    sent += reported;
+    return { run, sent, reported, unknown, unreported, missing, used, use };
   }
 
   /**

@@ -71,7 +71,7 @@ export class BatchSender {
       if (!this.#stop.error) {
         state.intended = true;
         await this.#stop.guard(async () => {
-          if (isFirst) state.taken = await writeIntents(batch, this.#job);
+          if (isFirst) state.taken = await writeIntents(batch, this.#job, this.#stop);
           await this.#job.changes?.intend(batch);
         });
       }
@@ -323,12 +323,14 @@ const newBatchState = (since: number) => ({
 export async function writeIntents(
   batch: Batch,
   { begin, tally, events }: Pick<WriteJob, 'begin' | 'tally' | 'events'>,
+  stop?: Pick<RunStop, 'error'>,
 ): Promise<readonly number[]> {
   const ordinals = nonIdempotentOrdinals(batch);
   if (ordinals.length === 0) return [];
   const memory = batch.holdsEvents ? events : undefined;
   const kind = batch.holdsEvents ? 'event' : 'other';
   await begin?.(kind);
+  if (stop?.error) return [];
   const intended = tally.log.intend(ordinals, kind);
   // On a full disk, the journal fails at once. The memory could not take back what it would remember then.
   await Promise.race([intended, Promise.resolve()]);

@@ -17,7 +17,15 @@ const largeBytesMaximum = 22 * 1024 * 1024;
 
 type QueueJob = Pick<
   WriteJob,
-  'limiter' | 'request' | 'tally' | 'endpoint' | 'maxRejects' | 'rehearsal' | 'piped' | 'option'
+  | 'limiter'
+  | 'request'
+  | 'tally'
+  | 'endpoint'
+  | 'maxRejects'
+  | 'rehearsal'
+  | 'piped'
+  | 'isResumable'
+  | 'option'
 >;
 type QueueStop = Pick<RunStop, 'error' | 'guard' | 'stopAt'>;
 /** Sends a batch until each record has its outcome. */

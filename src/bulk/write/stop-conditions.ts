@@ -116,8 +116,9 @@ export function checkRejectLimit(
     tally,
     rehearsal,
     piped,
+    isResumable,
     option,
-  }: Pick<WriteJob, 'maxRejects' | 'tally' | 'rehearsal' | 'piped' | 'option'>,
+  }: Pick<WriteJob, 'maxRejects' | 'tally' | 'rehearsal' | 'piped' | 'isResumable' | 'option'>,
   when: 'running' | 'end',
 ): EngagectlError | undefined {
   const { rejected, read } = tally.counts;
@@ -134,12 +135,13 @@ export function checkRejectLimit(
   const allowed =
     'records' in maxRejects ? groupDigits(maxRejects.records) : `${maxRejects.percent} %`;
   const higher = option('maxRejects');
+  const resume = isResumable ? `resume with ${option('resume')} and ` : 'do so with ';
   const of = when === 'end' ? 'of' : 'of the first';
   return new EngagectlError('E-REJECTED', `${fractionOf(rejected, read, 'records', of)} rejected`, {
     why: `the limit is ${allowed} (${higher}, ${option('strict')})`,
     fix: rehearsal
       ? `correct the input, or raise the limit with ${higher}`
-      : `correct the input and rerun the same command; or resume with ${option('resume')} and a higher ${higher}`,
+      : `correct the input and rerun the same command; or ${resume}a higher ${higher}`,
     resumes: !rehearsal,
   });
 }

@@ -47,6 +47,8 @@ export interface WriteJob {
   readonly order: 'key' | 'none';
   readonly maxRejects?: RejectLimit | undefined;
   readonly rehearsal?: DryRunMode | undefined;
+  /** Whether the run has a journal. */
+  readonly isResumable?: boolean;
   readonly tally: Tally;
   readonly limiter: ConcurrencyLimiter;
   readonly policy: RetryPolicy;

@@ -44,7 +44,9 @@ export async function writeRecords(job: WriteJob): Promise<PipelineResult> {
   });
   await stop.guard(async () => {
     const isLeft = stop.error !== undefined || tally.incomplete !== undefined;
-    if (isLeft && !job.piped && !tally.listsNotSent) await countUnread(input, job);
+    // The advice is to send them without those that are listed.
+    const isListed = stop.error !== undefined && tally.listsNotSent;
+    if (isLeft && !job.piped && !isListed) await countUnread(input, job);
   });
   stop.close();
   tally.assertBalanced();

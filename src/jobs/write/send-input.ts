@@ -222,16 +222,16 @@ function progressOf(
 /** Builds the error for an input that ends in the middle of a record; undefined if it does not. */
 function incompleteError(
   { kind, rehearsal, context: { words } }: WriteContext,
-  { tally: { incomplete, rejects }, run: { kept } }: Parts,
+  { tally: { incomplete, rejects, counts }, run: { kept } }: Parts,
 ): EngagectlError | undefined {
   if (!incomplete) return undefined;
   const { source, line, error } = incomplete;
-  const final = words.option('final');
+  const others = counts.notSent > 1 ? '; then send what follows it: nothing of that was sent' : '';
   const next = kept
-    ? `when the rest is there, rerun with ${words.option('resume')}; if this is the end, add ${final}`
+    ? `when the rest is there, rerun with ${words.option('resume')}; if this is the end, add ${words.option('final')}`
     : rehearsal
-      ? `complete it, or add ${final} if this is its end`
-      : words.correct(kind.name, rejects.path);
+      ? `complete it, or add ${words.option('final')} if this is its end`
+      : `${words.correct(kind.name, rejects.path)}${others}`;
   return new EngagectlError('E-INCOMPLETE', `${source} ends in the middle of a record`, {
     why: `line ${line} was held back: ${error}`,
     fix: next,
@@ -371,6 +371,7 @@ function jobOf(writing: WriteContext, parts: Parts, client: Client | undefined):
     order: kind.seen ? 'none' : (request.order ?? 'key'),
     maxRejects: wasContinued ? anyRejects : maxRejects,
     rehearsal,
+    isResumable: run.kept !== undefined,
     tally,
     limiter,
     policy: connection?.policy ?? noRetries,

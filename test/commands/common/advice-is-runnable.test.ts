@@ -298,6 +298,30 @@ describe('a stopped run that nothing remembers advises not to rerun it', () => {
     expect(identities(service)).toEqual(names.slice(3));
   });
 
+  it('without a journal, if the first of several files ends in the middle of a record', async () => {
+    const { service, world } = await serve();
+    writeFileSync(world.path('a.ndjson'), counters.slice(0, -20));
+    writeFileSync(world.path('b.ndjson'), counters);
+    const argv = [...upload.with(1, 'a.ndjson'), 'b.ndjson', '--no-journal'];
+    const { code, stderr } = await world.run(argv);
+    expect([code, stderr]).toEqual([9, expect.stringContaining('10 more were read and not sent')]);
+    expect(fixOf(stderr)).toMatch(/; then send what follows it: nothing of that was sent$/);
+    expect(identities(service)).toEqual(names.slice(0, 9));
+  });
+
+  it('unless only idempotent records were sent', async () => {
+    const { service, world } = await serve();
+    const mixed = names.flatMap((_, n) => [profile(n, n), profile(n, { $incr: 1 })]);
+    const text = mixed.toSpliced(2, 0, '{"broken\n').join('');
+    writeFileSync(world.path('m.ndjson'), text);
+    const argv = [...upload.with(1, 'm.ndjson'), '--order', 'none', '--no-journal', '--strict'];
+    const { code, stderr } = await world.run(argv);
+    const sent = written<{ profileData: { N: unknown } }>(service).flat();
+    const hasOperators = sent.some(({ profileData }) => typeof profileData.N === 'object');
+    expect([code, /do not rerun/.test(fixOf(stderr))]).toEqual([3, hasOperators]);
+    expect(fixOf(stderr)).not.toContain('--resume');
+  });
+
   it('without a journal, also if the service answers nothing to several requests', async () => {
     const { service, world } = await serve();
     writeFileSync(world.path('c.ndjson'), counters);

@@ -866,30 +866,29 @@ describe('events of unknown outcome', () => {
     });
   });
 
-  it('are those of a killed run, which is resumed with --retry-unknown when another run has sent an equal one: they are reported by that one', async () => {
-    const { service, world, run, stored, write, folder } = await stage();
-    write('b.ndjson', lines(8));
-    await run(['upload', 'b.ndjson']);
-    write('a.ndjson', lines(1));
-    await service.fault({ times: 1, delayMs: 20, answer: { status: 401 } });
-    const argv = ['upload', 'a.ndjson'];
-    const killed = await runOrKill({ world, service }, argv, { stdin: '', kill: true });
-    expect(killed.isKilled).toBe(true);
-    // The other one took its first copy for that of the killed run, and sent the second.
-    const log = new EventLog(path.join(folder(), 'sent-1.log'));
-    const prints = [...log.read()].map(({ fingerprints }) => fingerprints.slice()).at(-1)!;
-    for (const state of [eventState.intended, eventState.sent]) log.append(state, 1, prints);
-    log.close();
-    const resumed = await run([...argv, '--resume', '--retry-unknown']);
-    expect([resumed.code, resumed.summary]).toMatchObject([0, { accepted: 0, alreadySent: 1 }]);
-    write('b.ndjson', lines(8, 1, 1));
-    const { code, summary } = await run(['upload', 'b.ndjson', '--resume']);
-    expect([code, summary]).toMatchObject([6, { alreadySent: 2, unknown: 1 }]);
-    expect((await run(['upload', 'b.ndjson', '--resume'])).summary).toMatchObject({
-      alreadySent: 3,
-    });
-    expect(stored()).toEqual([8]);
-  });
+  it.each([
+    ['edited', lines(4, 1)],
+    ['rotated', lines(1, 4)],
+  ])(
+    'and were in flight once more when a run was killed are reported again, also if the input was %s',
+    async (_what, later) => {
+      const { service, world, run, stored, write } = await stage();
+      write('g.ndjson', lines(1, 2));
+      const argv = ['upload', 'g.ndjson', '--resume', '--chunk-size', '1', '--concurrency', '1'];
+      await service.fault({ times: 1, answer: { status: 500 } });
+      expect((await run(argv)).code).toBe(6);
+      await service.fault({ times: 1, delayMs: 20, answer: { status: 401 } });
+      const retry = [...argv, '--retry-unknown'];
+      const killed = await runOrKill({ world, service }, retry, { stdin: '', kill: true });
+      expect(killed.isKilled).toBe(true);
+      write('g.ndjson', later);
+      const first = await run(argv);
+      expect([first.code, first.summary]).toMatchObject([6, { unknown: 1, accepted: 1 }]);
+      const second = await run(argv);
+      expect([second.code, second.summary]).toMatchObject([0, { alreadySent: 2 }]);
+      expect(stored()).toEqual([2, 4]);
+    },
+  );
 
   it('are those of a killed run, which a check reports without counting them as reported', async () => {
     const { service, world, run, stored, write } = await stage();
