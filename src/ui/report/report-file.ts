@@ -53,7 +53,8 @@ export async function openReportFile(name: string, runtime: Runtime): Promise<Wr
     try {
       if (await isForeign(file, generatorTag)) {
         const aside = setAside(file);
-        if (aside) messages.warn(`${name} appeared during the run, and is ${aside} now`);
+        const renamed = aside && path.join(path.dirname(name), path.basename(aside));
+        if (renamed) messages.warn(`${name} appeared during the run, and is ${renamed} now`);
       }
       replaceFile(file, runtime.redact?.(page) ?? page);
       return undefined;

@@ -144,7 +144,10 @@ describe('--report', () => {
     await until(() => service.requests().length >= 2);
     writeFileSync(world.path('run.html'), 'mine');
     const { code, stderr } = await ended;
-    expect([code, stderr]).toEqual([0, expect.stringContaining('appeared during the run')]);
+    expect([code, stderr]).toEqual([
+      0,
+      expect.stringContaining('run.html appeared during the run, and is run.html.1 now'),
+    ]);
     expect(figuresOf(pageOf(world))).toMatchObject({ accepted: '40' });
     expect(readFileSync(world.path('run.html.1'), 'utf8')).toBe('mine');
   });
