@@ -189,7 +189,7 @@ export function refuseReplacedFiles(
   }
 }
 
-/** What names of partial files and of those that are set aside end with. */
+/** The end of the name of a partial file, or of a file that was set aside. */
 const derivedEnd = /(?:\.partial(?:\.[\w-]+)?)?(?:\.\d+)?$/;
 
 function isStream(file: string): boolean {

@@ -318,19 +318,20 @@ const newBatchState = (since: number) => ({
 /**
  * Commits the intent to send the non-idempotent records of a batch. Call it after acquiring a slot
  * and before the request, so that a crash leaves only records in flight unknown. If it throws, the
- * run stops and the batch ends as not sent. Returns the positions of events that another process sends.
+ * run stops and the batch ends as not sent, as it does if the run stopped meanwhile. Returns the positions of events that
+ * another process sends.
  */
-export async function writeIntents(
+async function writeIntents(
   batch: Batch,
   { begin, tally, events }: Pick<WriteJob, 'begin' | 'tally' | 'events'>,
-  stop?: Pick<RunStop, 'error'>,
+  stop: Pick<RunStop, 'error'>,
 ): Promise<readonly number[]> {
   const ordinals = nonIdempotentOrdinals(batch);
   if (ordinals.length === 0) return [];
   const memory = batch.holdsEvents ? events : undefined;
   const kind = batch.holdsEvents ? 'event' : 'other';
   await begin?.(kind);
-  if (stop?.error) return [];
+  if (stop.error) return [];
   const intended = tally.log.intend(ordinals, kind);
   // On a full disk, the journal fails at once. The memory could not take back what it would remember then.
   await Promise.race([intended, Promise.resolve()]);

@@ -136,7 +136,7 @@ export class SendQueue {
     this.#unknownInARow = unknown === size ? this.#unknownInARow + 1 : 0;
     this.#refusedInARow = size > 1 && refused === size ? this.#refusedInARow + 1 : 0;
     if (this.#unknownInARow >= unknownBatchesMaximum) {
-      this.#stopWith('three consecutive batches ended with unknown outcomes', '');
+      this.#stopWith('three consecutive batches ended with unknown outcomes');
     }
     if (this.#refusedInARow >= refusedBatchesMaximum) {
       const few = this.#job.option('limit', '10');
@@ -145,7 +145,7 @@ export class SendQueue {
     }
   }
 
-  #stopWith(what: string, then: string): void {
+  #stopWith(what: string, then = ''): void {
     const fix = `read the reasons among the rejects${then}`;
     const why = 'the remaining records would probably fail in the same way';
     const message = `${this.#job.endpoint}: ${what}`;

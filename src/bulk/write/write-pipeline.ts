@@ -44,7 +44,7 @@ export async function writeRecords(job: WriteJob): Promise<PipelineResult> {
   });
   await stop.guard(async () => {
     const isLeft = stop.error !== undefined || tally.incomplete !== undefined;
-    // The advice is to send them without those that are listed.
+    // Of a run that lists what it read and did not send, the error says how many records it read.
     const isListed = stop.error !== undefined && tally.listsNotSent;
     if (isLeft && !job.piped && !isListed) await countUnread(input, job);
   });

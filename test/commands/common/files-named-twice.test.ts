@@ -3,7 +3,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
-  rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -89,13 +89,9 @@ it.each([
   const { service, world } = await stage();
   writeFileSync(world.path('key'), 'a key of thirty-two characters or more');
   writeFileSync(world.path('m.json'), '{"map":{"evtName":"Name"}}');
-  const before = contents(world.cwd);
-  const { code, stderr } = await world.run(line.split(' '));
+  const stderr = await refused({ service, world }, line);
   expect(stderr).toContain(`error E-USAGE: ${name} is an input of this run`);
   expect(stderr).toContain(`fix: name another file with ${option}`);
-  expect(code).toBe(2);
-  expect(contents(world.cwd)).toEqual(before);
-  expect(service.requests()).toEqual([]);
 });
 
 it.each([
@@ -109,16 +105,10 @@ it.each([
   'get-profile --input a.csv -o a.csv.rejects.ndjson --overwrite',
 ])('exits 2 if one output would replace the other: %s', async (line) => {
   const { service, world } = await stage();
-  const before = contents(world.cwd);
   symlinkSync('.', world.path('folder-link'));
-  const { code, stderr } = await world.run(line.split(' '));
-  rmSync(world.path('folder-link'));
-  expect(stderr).toMatch(
+  expect(await refused({ service, world }, line)).toMatch(
     /error E-USAGE: \S*(?:out.csv|rejects.ndjson) is the file of both --\w+ and --\w+/,
   );
-  expect(code).toBe(2);
-  expect(contents(world.cwd)).toEqual(before);
-  expect(service.requests()).toEqual([]);
 });
 
 it.each([
@@ -129,13 +119,9 @@ it.each([
   'export-events --event A --from 1d --to today -o out.ndjson --report out.ndjson.partial',
   'export-events --event A --from 1d --to today -o out.ndjson --report out.ndjson.partial.1',
 ])('exits 2 if one output would replace what another one leaves there: %s', async (line) => {
-  const { service, world } = await stage();
-  const before = contents(world.cwd);
-  const { code, stderr } = await world.run(line.split(' '));
-  expect(stderr).toMatch(/error E-USAGE: \S+ may become a file of --\w+/);
-  expect(code).toBe(2);
-  expect(contents(world.cwd)).toEqual(before);
-  expect(service.requests()).toEqual([]);
+  expect(await refused(await stage(), line)).toMatch(
+    /error E-USAGE: \S+ may become a file of --\w+/,
+  );
 });
 
 it.each([
@@ -216,6 +202,16 @@ it('refuses a log file that is also the rejects file', async () => {
 
 /** Text of each file in a folder. */
 const contents = (folder: string): unknown =>
-  readdirSync(folder, { withFileTypes: true })
-    .filter((entry) => !entry.isDirectory())
-    .map(({ name }) => [name, readFileSync(`${folder}/${name}`, 'utf8')]);
+  readdirSync(folder)
+    .filter((name) => !statSync(`${folder}/${name}`).isDirectory())
+    .map((name) => [name, readFileSync(`${folder}/${name}`, 'utf8')]);
+
+/** Runs a command that exits 2, sends nothing and changes no file. Returns what it says. */
+async function refused({ service, world }: Awaited<ReturnType<typeof stage>>, line: string) {
+  const before = contents(world.cwd);
+  const { code, stderr } = await world.run(line.split(' '));
+  expect(code, stderr).toBe(2);
+  expect(contents(world.cwd)).toEqual(before);
+  expect(service.requests()).toEqual([]);
+  return stderr;
+}
